@@ -289,7 +289,7 @@ extension Applier {
         if version > rememberVerdictsAbove {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
-        try noteConfirmed(table, id, key)
+        try noteConfirmed(table, id, key, hash: rowHashes[entry.key])
         if hadWaiting { try QuarantinedRow.settle(db, entry.entity, entry.record, as: .moved) }
         return true
     }

@@ -74,6 +74,8 @@ final class Applier {
     var isFilling = false
     /// Operations that the server took, where they go into blocks at the end; `nil` where each is finished by itself.
     var taken: TakenOperations?
+    /// The hashes of the rows that operations make, where they are known since these were sealed.
+    var rowHashes: [OperationKey: UInt64] = [:]
     /// Why records are fetched by name, where that is a repair.
     var repair: RecordRepair?
     /// Whether edits were refused before this answer.

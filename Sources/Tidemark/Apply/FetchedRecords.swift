@@ -179,10 +179,9 @@ extension Applier {
         guard let row = try table.records.row(db, key), shape.scope(ofKey: key, row) == scope else { return false }
         guard change.kind == .upsert else {
             guard change.kind == .absent else { return false }
-            try Inferred.note(
-                db,
-                Inferred.Entry(
-                    scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil, isHeld: false))
+            let made = Inferred.Entry(
+                scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil, isHeld: false)
+            try Inferred.note(db, [made])
             outcome.unsent.append(RefetchQueue.Record(entity: shape.name, id: id))
             return true
         }

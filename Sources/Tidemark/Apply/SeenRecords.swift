@@ -64,7 +64,9 @@ final class SeenRecords {
                 WHERE seen.entity = \(literal(shape.name)) AND seen.record = \(id))
                 """)
         }
-        if !unsent {
+        if !unsent, table == shape.shadowSQL {
+            conditions.append("here.tidemark_state <> \(Shadow.State.absent.rawValue)")
+        } else if !unsent {
             let isRow = shape.key.map { "made.\($0.sql) = +here.\($0.sql)" }.joined(separator: " AND ")
             conditions.append(
                 """

@@ -4,26 +4,45 @@ import TidemarkWire
 /// Operations of one answer that the server took as they were sent. They are read at once, and go straight into blocks
 /// of the history: a row of the outbox that is first finished and then moved is written three times.
 struct TakenOperations {
-    /// Those that have no verdict yet.
-    private var open: [OperationKey: OutboxBlock.Operation] = [:]
+    /// Operations of one lane that have no verdict yet, by their numbers from the first on.
+    private struct Lane {
+        let first: Int64
+        var operations: [OutboxBlock.Operation?]
+
+        mutating func take(_ number: Int64) -> OutboxBlock.Operation? {
+            // Numbers begin at 1.
+            let place = Int(number - first)
+            guard operations.indices.contains(place) else { return nil }
+            defer { operations[place] = nil }
+            return operations[place]
+        }
+    }
+
+    private var open: [String: Lane] = [:]
     /// Those to be moved, by lane, oldest first.
     private(set) var blocks: [String: [OutboxBlock.Operation]] = [:]
 
     init(_ db: Database, _ results: [Answer.Result]) throws {
-        for (lane, results) in Dictionary(grouping: results, by: \.key.lane) {
-            let numbers = results.map(\.key.number)
+        var named: [String: (numbers: ClosedRange<Int64>, count: Int64)] = [:]
+        for key in results.lazy.map(\.key) {
+            let known = named[key.lane] ?? (key.number...key.number, 0)
+            let first = min(known.numbers.lowerBound, key.number)
+            named[key.lane] = (first...max(known.numbers.upperBound, key.number), known.count + 1)
+        }
+        for (lane, (numbers, count)) in named {
+            let (first, last) = (numbers.lowerBound, numbers.upperBound)
             // One by one where the answer leaves out more than it names.
-            guard let first = numbers.min(), let last = numbers.max(), last - first < 2 * numbers.count else {
-                continue
+            guard last - first < 2 * count else { continue }
+            var operations = [OutboxBlock.Operation?](repeating: nil, count: Int(last - first) + 1)
+            for operation in try Outbox.packable(db, lane: lane, numbers: numbers) {
+                operations[Int(operation.number - first)] = operation
             }
-            for operation in try Outbox.packable(db, lane: lane, numbers: first...last) {
-                open[OperationKey(lane: lane, number: operation.number)] = operation
-            }
+            open[lane] = Lane(first: first, operations: operations)
         }
     }
 
     /// Takes an operation out, once; `nil` where it has a verdict, or cannot go into a block.
-    mutating func next(_ key: OperationKey) -> OutboxBlock.Operation? { open.removeValue(forKey: key) }
+    mutating func next(_ key: OperationKey) -> OutboxBlock.Operation? { open[key.lane]?.take(key.number) }
 
     mutating func append(_ operation: OutboxBlock.Operation, at version: Version, lane: String, now: Int64) {
         blocks[lane, default: []].append(operation.taken(at: version, now: now))
@@ -46,9 +65,13 @@ extension Applier {
     }
 
     /// What is on screen is what the server has now.
-    func noteConfirmed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+    ///
+    /// - Parameter hash: the row's, where it is known.
+    func noteConfirmed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], hash: UInt64?) throws {
         // Where nothing is written to the app's tables the row stays as it is now.
-        guard !mayWriteRows, let row = try table.records.row(db, key), table.shape.scope(ofKey: key, row) == scope
+        guard !mayWriteRows else { return manifest.look(table.shape.name, id) }
+        if let hash { return manifest.note(table.shape.name, ManifestKey.encode(id), hash: hash) }
+        guard let row = try table.records.row(db, key), table.shape.scope(ofKey: key, row) == scope
         else { return manifest.look(table.shape.name, id) }
         table.note(id, row, in: &manifest)
     }

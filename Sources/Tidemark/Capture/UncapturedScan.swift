@@ -8,6 +8,8 @@ struct UncapturedScan {
     /// announced its migration. Inserts are never held up.
     static let deleteBound = 100
     static let updateBound = 1000
+    /// New rows that are collected before they are noted: a first capture may find all that the table holds.
+    private static let notedTogether = 1024
 
     let db: Database
     let shape: TableSchema
@@ -139,7 +141,12 @@ struct UncapturedScan {
         query.bind([])
         defer { query.clear() }
         var rebased: [Scope: [[UInt8]: UInt64?]] = [:]
+        var news: [Inferred.Entry] = []
         while try query.step(db) {
+            if news.count >= Self.notedTogether {
+                try Inferred.note(db, news)
+                news.removeAll(keepingCapacity: true)
+            }
             let key = query.cells(0..<shape.key.count)
             let cells = query.cells(shape.key.count..<shape.columns.count)
             guard let id = shape.recordID(key), let scope = shape.scope(ofKey: key, cells) else {
@@ -148,7 +155,7 @@ struct UncapturedScan {
             }
             let code = ManifestKey.encode(id)
             guard let known = try manifests[scope]?.see(id) else {
-                try infer(newKind, scope, id, hash: nil)
+                news.append(entry(newKind, scope, id, hash: nil))
                 continue
             }
             func hash(_ cells: [Cell]) -> UInt64 {
@@ -164,6 +171,7 @@ struct UncapturedScan {
                 if isCopied { try RefetchQueue.note(db, scope, shape.name, id.text) }
             }
         }
+        try Inferred.note(db, news)
         for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
     }
 
@@ -193,10 +201,11 @@ struct UncapturedScan {
     }
 
     private func infer(_ kind: Inferred.Kind, _ scope: Scope, _ id: RecordID, hash: UInt64?) throws {
-        try Inferred.note(
-            db,
-            Inferred.Entry(
-                scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, isHeld: false))
+        try Inferred.note(db, [entry(kind, scope, id, hash: hash)])
+    }
+
+    private func entry(_ kind: Inferred.Kind, _ scope: Scope, _ id: RecordID, hash: UInt64?) -> Inferred.Entry {
+        Inferred.Entry(scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, isHeld: false)
     }
 
     /// Holds inferred edits for a confirmation if there are more of them than a user is likely to have made.

@@ -6,7 +6,7 @@ import TidemarkWire
 struct ManifestChanges {
     private struct Touch {
         let key: [UInt8]
-        /// The row's hash, where the page's own bytes told it; else the file is read.
+        /// The row's hash, where it is known, mostly from the page's own bytes; else the file is read.
         let hash: UInt64?
     }
 

@@ -32,6 +32,15 @@ struct Query {
     }
 
     func bind(integer value: Int64, at index: Int) { sqlite3_bind_int64(handle, Int32(index), value) }
+    func bind(integer value: Int64?, at index: Int) {
+        if let value { bind(integer: value, at: index) } else { bindNull(at: index) }
+    }
+
+    func bind(text value: String, at index: Int) {
+        var value = value
+        value.withUTF8 { bind(text: UnsafeRawBufferPointer($0), at: index, copied: true) }
+    }
+
     func bind(real value: Double, at index: Int) { sqlite3_bind_double(handle, Int32(index), value) }
     func bindNull(at index: Int) { sqlite3_bind_null(handle, Int32(index)) }
 

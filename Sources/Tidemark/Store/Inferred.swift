@@ -39,17 +39,19 @@ enum Inferred {
         var name: RecordName { RecordName(entity: entity, record: record) }
     }
 
-    static func note(_ db: Database, _ entry: Entry) throws {
-        try Query(
-            db,
-            """
-            INSERT INTO tidemark_inferred(entity, record, scope, kind, hash, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-            ON CONFLICT(entity, record, scope) DO UPDATE SET kind = excluded.kind, compared = 0
-            """
-        ).execute([
-            .text(entry.entity), .text(entry.record), .text(entry.scope), .integer(entry.kind.rawValue),
-            .optional(entry.hash.map { Int64(bitPattern: $0) }), .integer(entry.isHeld ? 1 : 0),
-        ])
+    private static let noting = RowsInsert(
+        "INSERT INTO tidemark_inferred(entity, record, scope, kind, hash, held)", row: "(?, ?, ?, ?, ?, ?)",
+        tail: "ON CONFLICT(entity, record, scope) DO UPDATE SET kind = excluded.kind, compared = 0")
+
+    static func note(_ db: Database, _ entries: [Entry]) throws {
+        try noting.run(db, entries) { entry, query, first in
+            query.bind(text: entry.entity, at: first)
+            query.bind(text: entry.record, at: first + 1)
+            query.bind(text: entry.scope, at: first + 2)
+            query.bind(integer: entry.kind.rawValue, at: first + 3)
+            query.bind(integer: entry.hash.map { Int64(bitPattern: $0) }, at: first + 4)
+            query.bind(integer: entry.isHeld ? 1 : 0, at: first + 5)
+        }
     }
 
     static func hold(_ db: Database, _ entity: String, _ kind: Kind) throws {

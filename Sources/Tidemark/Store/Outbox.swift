@@ -16,6 +16,8 @@ struct OutboxEntry: Hashable, Sendable {
     var resolved: [UInt8]?
     /// The group that it is taken with, or not at all.
     var group: String?
+    /// The hash of the whole row that it makes, where that was read when it was sealed.
+    var rowHash: UInt64?
 
     /// The operation on the wire: its key is spliced in front of what was sealed.
     func append(to writer: inout JSONWriter) { append(members, to: &writer) }
@@ -150,27 +152,37 @@ enum Outbox {
         private let members: [UInt8]
         /// The fields whole, where the operation carries patches.
         private let content: [UInt8]?
-        private let head: [Cell]
+        private let scope: Scope
+        private let editedAt: Int64?
+        private let sealedAt: Int64
 
         /// - Parameter patched: the same operation as it travels, where it carries patches.
         init(
             _ operation: Operation, patched: Operation? = nil, key: OperationKey, scope: Scope, editedAt: Int64?,
             now: Int64
         ) {
-            (self.operation, self.key) = (operation, key)
+            (self.operation, self.key, self.scope) = (operation, key, scope)
+            (self.editedAt, sealedAt) = (editedAt, now)
             members = (patched ?? operation).sealedMembers()
             content = patched == nil ? nil : operation.fields.bytes
-            head = [.text(scope.name), .optional(editedAt), .integer(now)]
         }
 
         private var record: String { (operation.tempID ?? operation.id)?.text ?? "" }
 
-        fileprivate var cells: [Cell] {
-            head + [
-                .text(key.lane), .integer(key.number), .text(operation.entity), .text(record),
-                .text(operation.kind.rawValue), .blob(members), content.map(Cell.blob) ?? .null,
-                .integer(operation.isInsert ? 1 : 0), .optional(operation.group),
-            ]
+        /// Binds the columns of `sealing`.
+        fileprivate func bind(to query: Query, from first: Int) {
+            query.bind(text: scope.name, at: first)
+            query.bind(integer: editedAt, at: first + 1)
+            query.bind(integer: sealedAt, at: first + 2)
+            query.bind(text: key.lane, at: first + 3)
+            query.bind(integer: key.number, at: first + 4)
+            query.bind(text: operation.entity, at: first + 5)
+            query.bind(text: record, at: first + 6)
+            query.bind(text: operation.kind.rawValue, at: first + 7)
+            members.withUnsafeBytes { query.bind(blob: $0, at: first + 8) }
+            query.bind(content.map(Cell.blob) ?? .null, at: first + 9)
+            query.bind(integer: operation.isInsert ? 1 : 0, at: first + 10)
+            query.bind(.optional(operation.group), at: first + 11)
         }
 
         /// The operation as it stands in the outbox.
@@ -181,31 +193,16 @@ enum Outbox {
         }
     }
 
-    /// Operations that one statement writes, where there are so many.
-    private static let sealedTogether = 32
-    private static let sealing = sealing(of: 1)
-    private static let sealingTogether = sealing(of: sealedTogether)
-
-    private static func sealing(of count: Int) -> String {
-        let rows = (0..<count).map { row in
-            "(" + (1...12).map { "?\(row * 12 + $0)" }.joined(separator: ", ") + ", 'sealed')"
-        }
-        return """
-            INSERT INTO tidemark_operation(
-              scope, edited_at, sealed_at, lane, number, entity, record, kind, members, content, is_insert, in_group,
-              state)
-            VALUES \(rows.joined(separator: ", "))
-            """
-    }
+    private static let sealing = RowsInsert(
+        """
+        INSERT INTO tidemark_operation(
+          scope, edited_at, sealed_at, lane, number, entity, record, kind, members, content, is_insert, in_group, state)
+        """,
+        row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'sealed')")
 
     /// Writes sealed operations; their ids follow each other and end with the last inserted one.
     static func seal(_ db: Database, _ operations: [Sealed]) throws {
-        var rest = operations[...]
-        while !rest.isEmpty {
-            let count = rest.count >= sealedTogether ? sealedTogether : 1
-            try Query(db, count == 1 ? sealing : sealingTogether).execute(rest.prefix(count).flatMap(\.cells))
-            rest = rest.dropFirst(count)
-        }
+        try sealing.run(db, operations) { $0.bind(to: $1, from: $2) }
     }
 
     /// Keeps an edit that cannot be put on the wire, or must not be, with the reason, until the app decides or edits

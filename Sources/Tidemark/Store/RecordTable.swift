@@ -12,6 +12,9 @@ struct RecordTable {
     /// - Parameter kept: for many rows, which the app's schema may refuse.
     init(_ shape: TableSchema, keeping kept: RowStatements) { (self.shape, self.kept) = (shape, kept) }
 
+    /// For what runs once for each row of an answer.
+    private func query(_ db: Database, _ sql: String) throws -> Query { try kept?.query(db, sql) ?? Query(db, sql) }
+
     // MARK: Scopes
 
     /// By name, the scope that has the record on this device, with its row or with edits of it; the empty text where
@@ -44,7 +47,7 @@ struct RecordTable {
     }
 
     func rowAsItIs(_ db: Database, _ key: [Cell]) throws -> [Cell]? {
-        try Query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
+        try query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
     }
 
     /// A trigger of the app's may forbid a delete, skip it, or fail in it (a row for an archive that has one of that
@@ -68,7 +71,7 @@ struct RecordTable {
 
     /// A trigger of the app's may skip the row, and the server's stands all the same.
     func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws {
-        let upsert = try kept?.query(db, sql.rowUpsert) ?? Query(db, sql.rowUpsert)
+        let upsert = try query(db, sql.rowUpsert)
         defer { upsert.reset() }
         try upsert.execute(key + cells)
         if db.changesCount == 0, try rowAsItIs(db, key) != cells {
@@ -159,7 +162,7 @@ struct RecordTable {
     /// edit. Returns whether it did.
     func dropSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
         let owner: Cell = shape.isScopedByColumn ? .text(scope.name) : .null
-        try Query(db, sql.settledDelete).execute(key + [owner])
+        try query(db, sql.settledDelete).execute(key + [owner])
         return db.changesCount > 0
     }
 
