@@ -31,7 +31,7 @@ extension SyncEngine {
             isBusy = await driver.machine.isBusy || isBusy
         }
         let (now, scopes) = (Dependencies.current.uptime, followed)
-        let isDue = meter.isDue(now: now, isBusy: isBusy)
+        let isDue = meter.isDue(counts, now: now, isBusy: isBusy)
         let found = try? await file.read { db in
             (isDue ? try ProgressMeter.count(db) : nil, try ProgressMeter.fillings(db, scopes))
         }

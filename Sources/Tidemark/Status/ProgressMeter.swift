@@ -18,8 +18,12 @@ struct ProgressMeter: Hashable, Sendable {
     private var base = SyncReport.Counts()
     private var rest: SyncReport.Counts?
 
-    /// Whether the edits that wait have to be counted now: after a while, and at the end.
-    func isDue(now: Instant, isBusy: Bool) -> Bool { countedAt.map { !isBusy || now - $0 >= Self.pause } ?? true }
+    /// Whether the edits that wait have to be counted now: after a while, at the end, and where more were answered than
+    /// had been counted, since the rows of a first capture wait only once they are captured.
+    func isDue(_ counts: SyncReport.Counts, now: Instant, isBusy: Bool) -> Bool {
+        guard isBusy, let countedAt else { return true }
+        return now - countedAt >= Self.pause || counts.pushed - answered > waiting
+    }
 
     mutating func counted(_ waiting: Int, answered: Int, now: Instant) {
         (self.waiting, self.answered, countedAt) = (waiting, answered, now)

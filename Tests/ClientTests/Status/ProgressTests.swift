@@ -12,13 +12,16 @@ struct ProgressTests {
     @Test("edits are counted once in a while, and by what was answered in between")
     func meter() {
         var meter = ProgressMeter()
-        #expect(meter.isDue(now: Instant(milliseconds: 5), isBusy: true))
+        var counts = SyncReport.Counts()
+        #expect(meter.isDue(counts, now: Instant(milliseconds: 5), isBusy: true))
         meter.counted(1000, answered: 0, now: Instant(milliseconds: 5))
         #expect(
-            !meter.isDue(now: Instant(milliseconds: 900), isBusy: true)
-                && meter.isDue(now: Instant(milliseconds: 1005), isBusy: true))
-        #expect(meter.isDue(now: Instant(milliseconds: 6), isBusy: false))
-        var counts = SyncReport.Counts()
+            !meter.isDue(counts, now: Instant(milliseconds: 900), isBusy: true)
+                && meter.isDue(counts, now: Instant(milliseconds: 1005), isBusy: true))
+        #expect(meter.isDue(counts, now: Instant(milliseconds: 6), isBusy: false))
+        // Rows of a first capture were not counted before it.
+        counts.pushed = 1001
+        #expect(meter.isDue(counts, now: Instant(milliseconds: 6), isBusy: true))
         counts.pushed = 300
         #expect(meter.progress(counts, [], isBusy: true).sent == .init(done: 300, total: 1000))
         meter.counted(800, answered: 300, now: Instant(milliseconds: 1005))
