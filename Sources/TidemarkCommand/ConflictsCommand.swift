@@ -102,7 +102,7 @@
                 } else {
                     (
                         .merge(set),
-                        set.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.shown)" }
+                        set.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
                             .joined(separator: ", ") + " stands"
                     )
                 }
@@ -132,10 +132,10 @@
             at = conflict.noticedAt
             fields = conflict.fields.map { field in
                 Field(
-                    name: field.name, base: field.base?.shown ?? "-",
-                    mine: field.mine?.shown ?? (conflict.isDelete ? "deleted" : "-"),
-                    theirs: field.theirs?.shown ?? (conflict.isDeletedElsewhere ? "deleted" : "-"),
-                    result: field.result?.shown ?? (conflict.isOpen ? "undecided" : "deleted"))
+                    name: field.name, base: field.base?.description ?? "-",
+                    mine: field.mine?.description ?? (conflict.isDelete ? "deleted" : "-"),
+                    theirs: field.theirs?.description ?? (conflict.isDeletedElsewhere ? "deleted" : "-"),
+                    result: field.result?.description ?? (conflict.isOpen ? "undecided" : "deleted"))
             }
         }
 

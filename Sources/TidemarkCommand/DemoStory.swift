@@ -203,7 +203,7 @@
             say("6. which edits won, and why")
             let rows = try world.rows(of: "a.sqlite")
             func value(_ name: String, _ column: String) -> String {
-                rows["\(parent.name)/\(name)"]?[column]?.shown ?? "deleted"
+                rows["\(parent.name)/\(name)"]?[column]?.description ?? "deleted"
             }
             let apart = "\(note) \(value(cast.apart, note)), \(other) \(value(cast.apart, other))"
             tell("\(cast.apart): \(apart): different fields, both edits stand", "fields", apart, &report)

@@ -159,7 +159,7 @@
             (scope, table, record) = (operation.scope.name, operation.entity, operation.record)
             (code, detail, hint) = (operation.code, operation.detail, operation.hint)
             isDelete = operation.isDelete
-            fields = operation.fields.mapValues(\.shown)
+            fields = operation.fields.mapValues(\.description)
             at = operation.rejectedAt
             dependants = operation.dependants.map { Record(table: $0.entity, record: $0.record) }
         }
@@ -169,7 +169,7 @@
             (scope, table, record) = (rejection.scope.name, rejection.entity, rejection.record)
             (code, detail) = (rejection.code, rejection.detail)
             isDelete = rejection.isDelete
-            fields = rejection.fields?.mapValues(\.shown)
+            fields = rejection.fields?.mapValues(\.description)
             at = Date(timeIntervalSince1970: Double(rejection.rejectedAt) / 1000)
             (sub, client, lane) = (rejection.principal, rejection.client, rejection.lane)
             operation = rejection.number
@@ -185,8 +185,10 @@
                 "  \(what) · \(at.formatted(.iso8601))\(whose)",
             ]
             if let hint, !hint.isEmpty { lines.append("  hint: \(hint)") }
-            for dependant in dependants ?? [] { lines.append("  waits for it: \(dependant.table) \(dependant.record)") }
             return lines
+                + Excerpt.lines(dependants ?? [], "edits that wait for it") { dependant in
+                    ["  waits for it: \(dependant.table) \(dependant.record)"]
+                }
         }
     }
 #endif

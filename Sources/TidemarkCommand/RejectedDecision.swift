@@ -6,7 +6,7 @@
         let line: String
 
         init(retried operation: RejectedOperation, with changes: [String: Value]) {
-            let values = changes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.shown)" }
+            let values = changes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             let with = values.isEmpty ? "" : ", with " + values.joined(separator: ", ")
             line = "\(operation.id): \(Self.what(operation)) goes again with the next sync\(with)"
         }

@@ -215,17 +215,4 @@
             throw URLError(.notConnectedToInternet)
         }
     }
-
-    extension Value {
-        /// The value as a person reads it, on one line and not too long.
-        var shown: String {
-            switch self {
-            case .null: "NULL"
-            case .integer(let value): "\(value)"
-            case .real(let value): "\(value)"
-            case .text(let value): "'\(value.prefix(60).replacing("\n", with: " "))'"
-            case .blob(let value): "\(value.count) bytes"
-            }
-        }
-    }
 #endif

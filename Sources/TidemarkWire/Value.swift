@@ -37,6 +37,20 @@ extension Value {
     }
 }
 
+extension Value: CustomStringConvertible {
+    /// The value as a person reads it, on one line and not too long: `NULL`, a number, up to 60 characters of a text in
+    /// quotes, or how many bytes a BLOB has.
+    public var description: String {
+        switch self {
+        case .null: "NULL"
+        case .integer(let value): "\(value)"
+        case .real(let value): "\(value)"
+        case .text(let value): "'\(value.prefix(60).replacing("\n", with: " "))'"
+        case .blob(let value): "\(value.count) bytes"
+        }
+    }
+}
+
 extension Value: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByNilLiteral
 {

@@ -28,6 +28,38 @@ struct PublicValueTests {
         #expect(SyncConfiguration.Backoff(base: .seconds(2)).maximum == .seconds(900))
     }
 
+    @Test("the entries of lists are sentences")
+    func entries() {
+        var conflict = Conflict(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", rule: .lastWriteWins,
+            fields: [.init(name: "title", mine: "a", theirs: "b", result: "b")], noticedAt: Self.moment)
+        #expect(
+            "\(conflict)" == "todo t1, settled by lastWriteWins: title 'a' here, 'b' elsewhere, 'b' stands.")
+        (conflict.isOpen, conflict.isDeletedElsewhere) = (true, true)
+        conflict.fields = [.init(name: "rank", mine: 2, theirs: nil, result: nil)]
+        #expect("\(conflict)" == "todo t1, open, deleted elsewhere: rank 2 here, deleted elsewhere, undecided.")
+        var refused = RejectedOperation(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", isInsert: true,
+            fields: ["title": "a\nb", "rank": .null], code: "too_far", detail: "It is too far.", hint: "Go nearer.",
+            rejectedAt: Self.moment, dependants: [.init(entity: "tag", record: "g1")])
+        #expect(
+            "\(refused)" == "Insert of todo t1 (rank NULL, title 'a b'): It is too far. (too_far) Go nearer. "
+                + "1 edit waits for it.")
+        (refused.isInsert, refused.isDelete, refused.fields, refused.hint) = (false, true, [:], "")
+        refused.dependants = []
+        #expect("\(refused)" == "Delete of todo t1: It is too far. (too_far)")
+        let orphan = OrphanedEdit(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", kind: .update, fields: ["icon": .blob([1, 2])],
+            reason: "The row is another one.", orphanedAt: Self.moment)
+        #expect("\(orphan)" == "Update of todo t1 in w:1 (icon 2 bytes) was not sent. The row is another one.")
+        let kept = QuarantinedRecord(scope: "w:1", entity: "todo", record: "t1", reason: "UNIQUE failed.")
+        #expect("\(kept)" == "todo t1 is kept outside its table: UNIQUE failed.")
+        let deleted = DeletedRecord(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", fields: ["rank": 0.5], deletedAt: Self.moment)
+        #expect(
+            "\(deleted)" == "todo t1 (rank 0.5) was deleted elsewhere, heard of at 2027-01-15T08:00:00Z.")
+    }
+
     @Test("a status is a sentence: what the engine does, and what waits")
     func status() {
         #expect(SyncStatus().description == "At rest; nothing waits." && SyncStatus().isSettled)
