@@ -161,7 +161,7 @@ let package = Package(
                 .target(name: "TidemarkAsyncHTTPClient", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
-            path: "Benchmarks"
+            path: "Benchmarks", exclude: ["attach-speed", "blob-speed", "file-speed", "fleet-speed", "nudge-speed"]
         ),
 
         // What has to hold for every decoder; the tests and the fuzzer (`make fuzz`) try to break it.

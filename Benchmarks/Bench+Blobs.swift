@@ -8,7 +8,7 @@
     #endif
 
     /// Measures attachments through a device's own code, against a server that is a process of its own, on loopback:
-    /// `Scripts/blob-speed`. Exit code 1 where a target is missed or bytes do not arrive.
+    /// `Benchmarks/blob-speed`. Exit code 1 where a target is missed or bytes do not arrive.
     struct BlobBench: Sendable {
         struct Options: Sendable {
             /// The size of the large file.

@@ -8,7 +8,7 @@ import TidemarkTesting
 /// Measures what the README says, side by side in one run: `make bench`, with fewer rows `make bench ROWS=10000`.
 ///
 /// Each figure is the median of three rounds. Machines differ; the ratios are what to compare. With `blobs` as its
-/// first word it measures attachments instead: `Scripts/blob-speed`.
+/// first word it measures attachments instead: `Benchmarks/blob-speed`.
 @main
 struct Benchmarks {
     static func main() async throws {
