@@ -157,10 +157,12 @@ struct TableKeyTests {
             CREATE TYPE ~.mood AS ENUM ('good'); CREATE EXTENSION citext SCHEMA public;
             CREATE TABLE ~.n (id numeric PRIMARY KEY, n int); CREATE TABLE ~.d (id date PRIMARY KEY, n int);
             CREATE TABLE ~.c (id public.citext PRIMARY KEY, n int); CREATE TABLE ~.m (id ~.mood PRIMARY KEY, n int);
-            CREATE TABLE ~.w (id timestamptz PRIMARY KEY, n int)
+            CREATE TABLE ~.w (id timestamptz PRIMARY KEY, n int); CREATE TABLE ~.u (id uuid PRIMARY KEY, n int)
             """)
+        let uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
         let ids = [
             "n": ["1.0", "01", "1e0", "one"], "d": ["2026-02-30", "2026-2-3", "today"], "c": ["ABC", "Ab"],
+            "u": [uuid.uppercased(), "{\(uuid)}", uuid.replacing("-", with: "")],
             "m": ["Good", "worse"], "w": ["2026-11-21T20:00:00.000000+02:00", "now", "2026-11-21 18:00"],
         ]
         for (table, ids) in ids.sorted(by: { $0.key < $1.key }) {
@@ -180,6 +182,11 @@ struct TableKeyTests {
                 client: "device-bbbb")
             #expect(Set(ids.indices.map { answer.errorCode($0) }) == ["value_refused"], "\(answer.results)")
         }
+        // As the README's first snippet makes them.
+        let id = UUID().uuidString.lowercased()
+        let taken = try await bench.exchange(
+            [upsert(1, id, #"{"n":1}"#, entity: "u")], scope: "su", client: "device-cccc")
+        #expect(taken.statuses == ["applied"], "\(taken.results)")
     }
 
     @Test("What refers to a key is spelled like it", .timeLimit(.minutes(5)))
