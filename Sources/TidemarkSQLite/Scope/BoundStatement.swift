@@ -56,7 +56,7 @@ struct BoundStatement {
     ///   the disk is full: the row would be committed alone.
     func run(_ db: Database) throws {
         defer { clear() }
-        guard db.isInsideTransaction else { throw failure(SQLITE_ABORT) }
+        guard db.isInsideTransaction else { throw failure(SQLITE_ABORT, "the transaction was undone") }
         while try step() {}
     }
 
@@ -76,10 +76,10 @@ struct BoundStatement {
         }
     }
 
-    private func failure(_ code: Int32) -> DatabaseError {
+    private func failure(_ code: Int32, _ message: String? = nil) -> DatabaseError {
         DatabaseError(
             resultCode: ResultCode(rawValue: code),
-            message: String(cString: sqlite3_errmsg(sqlite3_db_handle(handle))), sql: statement.sql)
+            message: message ?? String(cString: sqlite3_errmsg(sqlite3_db_handle(handle))), sql: statement.sql)
     }
 
     private func clear() {
