@@ -31,6 +31,19 @@ struct PreexistingRowTests {
             #expect((rows.confirmed, rows.total) == (try await device.count("kind"), try await device.count("kind")))
             #expect(try await device.engine().verify().isClean)
             #expect(try await device.count("tidemark_inferred") == 0)
+            try await expectManifest(device)
+        }
+    }
+
+    /// Expects the manifest to have every row as it stands.
+    private func expectManifest(_ device: Device) async throws {
+        try await device.writer.read { db in
+            let shape = try TableSchema(db, table: "kind", rule: .constant(Device.scope))
+            let manifest = Manifest(db: db, scope: Device.scope, entity: "kind")
+            for id in try manifest.ids() {
+                let row = try #require(try shape.key(of: id).flatMap { try RecordTable(shape).row(db, $0) })
+                #expect(try manifest.hash(of: id) == RowHash(shape).hash(ManifestKey.encode(id), row))
+            }
         }
     }
 
@@ -45,6 +58,22 @@ struct PreexistingRowTests {
         try await expectSettled(first, second)
         for device in [first, second] { #expect(try await device.engine().conflicts().isEmpty) }
         #expect(try await second.rows(Self.rows).count == 3)
+    }
+
+    @Test("rows that are more than are noted together are all held against the server's, and all sent")
+    func many() async throws {
+        let (first, second) = (
+            try await device("first"),
+            try await device(
+                "second",
+                Self.seeds + """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+                    INSERT INTO kind SELECT 'k' || i, 'Kind', NULL FROM n;
+                    """)
+        )
+        for device in [first, second, first] { try await device.sync() }
+        #expect(try await first.count("kind") == 1103)
+        try await expectSettled(first, second)
     }
 
     @Test("no row comes back from the server that the first device sent it to")

@@ -30,6 +30,34 @@ struct SnapshotSwapTests {
         #expect(try await device.count("tidemark_staged") == 0)
     }
 
+    @Test("records that a snapshot does not hold are looked for by what they stand on, in the table and among shadows")
+    func others() async throws {
+        let directory = try TestDirectory()
+        let device = try await Base.device(try await Base.server(in: directory), in: directory)
+        try await device.sync()
+        try await device.sql(
+            """
+            DELETE FROM note WHERE id IN ('n4', 'n5', 'n6', 'n7');
+            UPDATE note SET title = 'mine' WHERE id = 'n1';
+            DELETE FROM note WHERE id = 'n2';
+            INSERT INTO note(id, title) VALUES ('m1', 'mine');
+            """)
+        let shape = try #require(try await device.installed().shapes.first { $0.name == "note" })
+        try await device.writer.write { db in
+            let seen = try SeenRecords(db)
+            func others(_ table: String, unsent: Bool) throws -> [String] {
+                try SeenRecords.others(
+                    db, shape, in: table, scope: Device.scope, unsent: unsent, after: nil, limit: 10
+                ).compactMap { shape.recordID($0)?.text }
+            }
+            #expect(try others(shape.sql, unsent: false) == ["n1", "n3"])
+            #expect(try others(shape.sql, unsent: true) == ["m1", "n1", "n3"])
+            #expect(try others(shape.shadowSQL, unsent: false) == ["n1", "n2", "n4", "n5", "n6", "n7"])
+            #expect(try others(shape.shadowSQL, unsent: true) == ["m1", "n1", "n2", "n4", "n5", "n6", "n7"])
+            try seen.clear(db)
+        }
+    }
+
     @Test("edits of rows that stand, changed, were deleted or are new all survive, each with its meaning")
     func edits() async throws {
         let (device, server, directory) = try await outdated()

@@ -2,6 +2,7 @@
     import Foundation
     import GRDB
     import Testing
+    import Tidemark
 
     @testable import TidemarkCommand
 
@@ -61,6 +62,17 @@
             let json = try await bench.run(["status", bench.path("b"), "--json"])
             #expect(json.output.matches(of: /"record":"k/).count == 300)
             #expect(await server.stop() == 0)
+        }
+
+        @Test("of the edits that wait for a refused one, twenty are told")
+        func dependants() {
+            let operation = RejectedOperation(
+                id: 1, scope: "w:1", entity: "task", record: "t1", code: "too_far", detail: "It is too far.",
+                rejectedAt: Date(timeIntervalSince1970: 0),
+                dependants: (1...25).map { .init(entity: "tag", record: "g\($0)") })
+            let lines = RefusedEdit(operation).lines.filter { $0.contains("wait") }
+            #expect(lines.count == 21 && lines[19] == "  waits for it: tag g20")
+            #expect(lines.last == "  … and 5 more edits that wait for it; --json lists all")
         }
     }
 #endif
