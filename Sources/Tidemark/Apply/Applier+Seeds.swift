@@ -6,43 +6,26 @@ import TidemarkWire
 
 extension Applier {
     /// Makes all rows of the first capture inserts, in one go, because nothing was ever written to the scope on the
-    /// server. Returns how many records were settled.
+    /// server. Returns how many were settled; a table whose rows have waited together counts as one.
     func insertSeeds() throws -> Int {
         guard record.isNew, record.complete == nil else { return 0 }
         var settled = 0
         for table in tables.values.sorted(by: { $0.shape.name < $1.shape.name }) {
             let shape = table.shape
-            guard try Inferred.isAnySeed(db, shape.name),
-                try Manifest(db: db, scope: scope, entity: shape.name).next(after: nil) == nil
-            else { continue }
+            guard try Manifest(db: db, scope: scope, entity: shape.name).next(after: nil) == nil else { continue }
+            // An event that was deleted is not sent.
+            if declared(shape.name).kind == .events { try FirstCapture.takeApart(db, shape) }
+            if try FirstCapture.end(db, shape, in: scope) { settled += 1 }
+            guard try Inferred.isAnySeed(db, shape.name) else { continue }
             // Rows that were edited since have a shadow, and are treated by themselves.
             for entry in try Inferred.touchedSeeds(db, scope, shape) {
                 settled += try settle(entry, .absent, isBelowFloor: false) ? 1 : 0
             }
             // Removing the seeds first frees pages of the file for a part of their shadows.
             settled += try Inferred.removeSeeds(db, scope, shape.name)
-            try noteSeeds(shape)
+            try FirstCapture.note(db, shape, in: scope)
         }
         return settled
-    }
-
-    /// Makes all rows of the scope that have no shadow inserts of rows that are older than their capture.
-    private func noteSeeds(_ shape: TableSchema) throws {
-        let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
-        let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
-        try db.execute(sql: CaptureTriggers.count)
-        try db.execute(
-            sql: """
-                INSERT INTO \(shape.shadowSQL)(
-                  \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
-                  tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
-                SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)),
-                  (SELECT n FROM tidemark_counter),
-                  \(now), \(Shadow.seedStamp), \(shape.scopeSQL("t")), \(shape.scopeSQL("t"))
-                FROM \(shape.sql) AS t
-                WHERE \(shape.isInSQL(scope, "t")) AND \(shape.isNamedSQL("t"))
-                  AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))
-                """)
     }
 
     /// Whether a row of the first capture says more than the server's nobody knows: the server's stands. What was

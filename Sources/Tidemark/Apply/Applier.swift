@@ -74,8 +74,8 @@ final class Applier {
     var isFilling = false
     /// Operations that the server took, where they go into blocks at the end; `nil` where each is finished by itself.
     var taken: TakenOperations?
-    /// The hashes of the rows that operations make, where they are known since these were sealed.
-    var rowHashes: [OperationKey: UInt64] = [:]
+    /// The operations that this process has sealed in runs of the first capture.
+    var seeds: [OperationKey: SealedSeed] = [:]
     /// Why records are fetched by name, where that is a repair.
     var repair: RecordRepair?
     /// Whether edits were refused before this answer.
@@ -121,6 +121,7 @@ final class Applier {
         hadWaiting = try QuarantinedRow.isAnyWaiting(db)
         hadRefusals = try Outbox.hasRefusals(db)
         try adoptIDs(answer.results)
+        try dropSettledSeeds(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)

@@ -15,8 +15,8 @@ struct ApplyTransaction: Sendable {
     var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
-    /// The hashes of the rows that operations make, where they are known since these were sealed.
-    var rowHashes: [OperationKey: UInt64] = [:]
+    /// The operations that this process has sealed in runs of the first capture.
+    var seeds: [OperationKey: SealedSeed] = [:]
     /// What was measured until now, to be kept with this answer's own part.
     var measured = SyncMeasures()
     /// How many finished operations are worth a block of the history.
@@ -65,7 +65,7 @@ struct ApplyTransaction: Sendable {
         try CaptureSuppression.raise(db)
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
-        (applier.mayWriteRows, applier.rowHashes) = (mayWriteRows, rowHashes)
+        (applier.mayWriteRows, applier.seeds) = (mayWriteRows, seeds)
         if !mayWriteRows { try applier.collectTaken(of: answer.results, least: leastBlock) }
         try applier.apply(answer, since: since)
         if let remedy = answer.remedy { try RemedyMachine.handle(remedy, db, scope, now: now) }

@@ -39,12 +39,14 @@ struct InferenceTransaction: Sendable {
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         var settled = 0
         guard let fetched else {
+            try takeApart(db)
             for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }
             try applier.finish()
             return (settled, applier.outcome.conflicts)
         }
         guard since == record.checkpoint else { return (0, 0) }
         if fetched.head == 0 { settled += try applier.insertSeeds() }
+        try takeApart(db)
         // Versions of a history that this device does not know cannot be compared with its own.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
         try fetched.visitAll { change, reader, _ in
@@ -69,6 +71,11 @@ struct InferenceTransaction: Sendable {
         }
         try applier.finish()
         return (settled, applier.outcome.conflicts)
+    }
+
+    /// The records of the question are held against the server's one by one.
+    private func takeApart(_ db: Database) throws {
+        if let shape = entries.first.flatMap({ schema[$0.entity] }) { try FirstCapture.takeApart(db, shape) }
     }
 }
 

@@ -9,10 +9,16 @@ struct TakenOperations {
         let first: Int64
         var operations: [OutboxBlock.Operation?]
 
-        mutating func take(_ number: Int64) -> OutboxBlock.Operation? {
-            // Numbers begin at 1.
+        /// Numbers begin at 1.
+        private func place(_ number: Int64) -> Int? {
             let place = Int(number - first)
-            guard operations.indices.contains(place) else { return nil }
+            return operations.indices.contains(place) ? place : nil
+        }
+
+        func operation(_ number: Int64) -> OutboxBlock.Operation? { place(number).flatMap { operations[$0] } }
+
+        mutating func take(_ number: Int64) -> OutboxBlock.Operation? {
+            guard let place = place(number) else { return nil }
             defer { operations[place] = nil }
             return operations[place]
         }
@@ -44,6 +50,9 @@ struct TakenOperations {
     /// Takes an operation out, once; `nil` where it has a verdict, or cannot go into a block.
     mutating func next(_ key: OperationKey) -> OutboxBlock.Operation? { open[key.lane]?.take(key.number) }
 
+    /// The record of one that `next` would take out.
+    func name(_ key: OperationKey) -> RecordName? { open[key.lane]?.operation(key.number)?.name }
+
     mutating func append(_ operation: OutboxBlock.Operation, at version: Version, lane: String, now: Int64) {
         blocks[lane, default: []].append(operation.taken(at: version, now: now))
     }
@@ -56,6 +65,27 @@ extension Applier {
     func collectTaken(of results: [Answer.Result], least: Int) throws {
         guard results.count >= least, try OutboxHistory.mayPackAtOnce(db, scope) else { return }
         taken = try TakenOperations(db, results)
+    }
+
+    /// Drops the shadows of a whole run of the first capture with one statement, where the server took all of it as it
+    /// was sent, and nobody has touched it since. What `applyPlain` looks at holds for each of these operations.
+    func dropSettledSeeds(_ results: [Answer.Result]) throws {
+        guard let taken, !seeds.isEmpty, !hadKnownVersions, try !isBringingBack.get() else { return }
+        var runs: [String: [(shadow: Int64, record: String)]] = [:]
+        for result in results where result.verdict.isPlain {
+            guard let seed = seeds[result.key], let name = taken.name(result.key),
+                result.verdict.version ?? -1 > record.complete(of: name.entity) ?? -1
+            else { continue }
+            runs[name.entity, default: []].append((seed.shadow, name.record))
+        }
+        for (entity, run) in runs {
+            let run = run.sorted { $0.shadow < $1.shadow }
+            guard let table = tables[entity], let first = run.first?.shadow, let last = run.last?.shadow,
+                last - first + 1 == run.count,
+                try table.records.dropSettled(db, first...last, of: run.map(\.record))
+            else { continue }
+            table.droppedSeeds = first...last
+        }
     }
 
     func finishTaken() throws {

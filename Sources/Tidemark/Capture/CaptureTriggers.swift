@@ -170,8 +170,7 @@ struct CaptureTriggers {
     /// The edit's place in the order, when its record was first edited, and the edit's own stamp.
     private let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
 
-    /// Milliseconds since 1970.
-    private static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+    private static let now = Pending.nowSQL
 
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
     private var columnList: String { shape.columns.map(\.sql).joined(separator: ", ") }

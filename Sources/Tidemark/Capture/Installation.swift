@@ -114,17 +114,20 @@ enum Installation {
 
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
     static func widenShadow(_ db: Database, _ shape: TableSchema) throws {
-        var known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         let reused = try ColumnNames(db, shape).reused
         // A column of the same name that comes later is another one.
-        for name in known
-        where !name.hasPrefix("tidemark_")
-            && (!shape.columns.contains { $0.name.isSameName(as: name) } || reused.contains { $0.isSameName(as: name) })
-        {
-            try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))")
-            known.removeAll { $0 == name }
+        let lost = known.filter { name in
+            !name.hasPrefix("tidemark_")
+                && (!shape.columns.contains { $0.name.isSameName(as: name) }
+                    || reused.contains { $0.isSameName(as: name) })
         }
-        let added = shape.columns.filter { column in !known.contains { $0.isSameName(as: column.name) } }
+        let added = shape.columns.filter { column in
+            !known.contains { $0.isSameName(as: column.name) && !lost.contains($0) }
+        }
+        // Rows of the first capture are sent as they stand once the migration is over.
+        if !(lost.isEmpty && added.isEmpty) { try FirstCapture.takeApart(db, shape) }
+        for name in lost { try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))") }
         for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
             // A new column is unedited in rows that were edited before it came; where the row had been deleted, what
@@ -204,6 +207,7 @@ enum Installation {
                         WHERE tidemark_mark IS NOT NULL
                         """)
             }
+            try FirstCapture.forget(db, table)
             for place in LibraryTable.following(.tableLoss) { try place.clear(db, entity: table) }
         }
     }

@@ -17,6 +17,7 @@ struct UncapturedScan {
     let columns: [String]?
     /// Whether the app said that it would write unseen (``SyncEngine/removeCapture(_:)``).
     let isAnnounced: Bool
+    private let isFirst: Bool
     /// The kind of write that a row counts as if the manifest does not have it.
     private let newKind: Inferred.Kind
     private let retyping: Retyping
@@ -26,20 +27,27 @@ struct UncapturedScan {
         (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, record.columns, isAnnounced)
         retyping = try Retyping(db, shape, columns: record.columns, types: record.types)
         // Rows of the first capture that were not held against the server's yet are still that.
-        newKind = try isFirst || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
+        self.isFirst = isFirst
+        let isSeed = try isFirst || Inferred.isAnySeed(db, shape.name) || FirstCapture.scope(db, shape.name) != nil
+        newKind = isSeed ? .seed : .insert
     }
 
     private var table: RecordTable { RecordTable(shape) }
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
 
     func run() throws {
+        try FirstCapture.takeApart(db, shape)
         let waiting = try self.waiting()
         let manifests = Dictionary(
             uniqueKeysWithValues: try Manifest.scopes(db, shape.name).map { scope in
                 (scope, SeenManifest(Manifest(db: db, scope: scope, entity: shape.name)))
             })
         try markShadows(manifests, besides: waiting)
-        try visitRows(manifests)
+        if isFirst, manifests.isEmpty, case .constant(let scope) = shape.rule.kind {
+            try beginFirst(in: scope)
+        } else {
+            try visitRows(manifests)
+        }
         try visitQuarantined(manifests)
         for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
         try Inferred.hold(db, shape.name, records: waiting)
@@ -173,6 +181,18 @@ struct UncapturedScan {
         }
         try Inferred.note(db, news)
         for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
+    }
+
+    /// All rows of the table are of its first capture, but for those that cannot travel.
+    private func beginFirst(in scope: Scope) throws {
+        let query = try Query(db, "SELECT \(keyList) FROM \(shape.sql)")
+        query.bind([])
+        defer { query.clear() }
+        while try query.step(db) {
+            let key = query.cells(0..<shape.key.count)
+            if shape.recordID(key) == nil { try noteUnsent(key, []) }
+        }
+        try FirstCapture.begin(db, shape, in: scope)
     }
 
     /// A row that cannot travel is on this device only. One with a whole key gets a mark, so that the next sealing says

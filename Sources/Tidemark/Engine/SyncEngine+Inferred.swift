@@ -82,7 +82,9 @@ extension SyncEngine {
 
     /// Takes the server's rows instead of all that was written unseen, whether it waits for a word or not.
     func discardUnseen() async throws {
+        let shapes = await schemaCache.schema?.shapes ?? []
         try await file.asked(to: .write) { db in
+            for shape in shapes { try FirstCapture.takeApart(db, shape) }
             try Query(db, "UPDATE tidemark_inferred SET held = 1").execute()
         }
         try await discardInferredEdits()

@@ -38,7 +38,8 @@ public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
     public var undecided: Int
     /// Edits of scopes that are not on this device any more.
     public var orphaned: Int
-    /// Writes that no trigger saw and that wait to be compared with the server, or for a confirmation.
+    /// Writes that no trigger saw and that wait to be compared with the server, or for a confirmation. Rows that were
+    /// there before the first sync count as `waiting`, where their table has one scope.
     public var unseen: Int
     /// Rows that cannot travel, and so are on this device only.
     public var unable: Int

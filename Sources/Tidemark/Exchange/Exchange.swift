@@ -14,8 +14,8 @@ struct Exchange: Sendable {
     /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
     var onlyKeys: [OperationKey]
     var onlyBytes: Int
-    /// The hashes of the rows that operations make, where they are known.
-    private var rowHashes: [OperationKey: UInt64]
+    /// The operations that were sealed in runs of the first capture.
+    private var seeds: [OperationKey: SealedSeed]
     /// The operations that are sent by entity, with their bytes.
     var traffic: [String: SyncMeasures.Traffic] = [:]
     /// Marks behind those that turned out to be no edits, where nothing is sent.
@@ -74,7 +74,7 @@ struct Exchange: Sendable {
         // Operations that stand behind these ones may still name numbers that are done with (W34).
         acknowledged = try Outbox.acknowledgements(db, scope: scope).filter { !later.contains($0.key) }
         keys = Set(entries.map(\.key))
-        rowHashes = entries.reduce(into: [:]) { $0[$1.key] = $1.rowHash }
+        seeds = entries.reduce(into: [:]) { $0[$1.key] = $1.seed }
         let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
         onlyKeys = isOne ? entries.map(\.key) : []
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
@@ -138,7 +138,7 @@ struct Exchange: Sendable {
     /// The question for a page alone.
     func withoutOperations(pageLimit: Int) -> Exchange {
         var next = self
-        (next.keys, next.onlyKeys, next.onlyBytes, next.rowHashes) = ([], [], 0, [:])
+        (next.keys, next.onlyKeys, next.onlyBytes, next.seeds) = ([], [], 0, [:])
         (next.marksLeft, next.isFull, next.lastOperation, next.report, next.refetch) = (0, false, nil, nil, [])
         var writer = JSONWriter(capacity: 64)
         next.traffic = Self.write(acknowledged, [], to: &writer)
@@ -206,6 +206,6 @@ struct Exchange: Sendable {
     func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {
         ApplyTransaction(
             answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, schema: schema,
-            declarations: declarations, now: now, rowHashes: rowHashes)
+            declarations: declarations, now: now, seeds: seeds)
     }
 }

@@ -26,6 +26,8 @@ extension SyncSchema {
 
     /// New rows with ids of their own will be refused: a key that SQLite counted up, or rows older than the library.
     private mutating func warnAboutIDs(_ db: Database, _ shape: TableSchema) throws {
+        // The server may have them already.
+        guard try FirstCapture.scope(db, shape.name) == nil else { return }
         let found = try Query(
             db,
             """

@@ -63,14 +63,15 @@ extension OutboxBatcher {
         guard areSealedInRuns(batch, table, declared) else { return nil }
         let hasher = RowHash(shape)
         var sealed: [Outbox.Sealed] = []
-        var hashes: [UInt64] = []
+        var seeds: [SealedSeed] = []
         var last: Int64?
         try visitSeeds(table, from: first, limit: budget.left) { seed in
             guard !budget.isSpent, let operation = try operation(of: seed, shape, declared, batch) else { return false }
             let key = batch.numbers.take()
             sealed.append(
                 Outbox.Sealed(operation, key: key, scope: scope.scope, editedAt: seed.shadow.since, now: now))
-            hashes.append(hasher.hash(ManifestKey.encode(seed.id), seed.shadow.cells))
+            let hash = hasher.hash(ManifestKey.encode(seed.id), seed.shadow.cells)
+            seeds.append(SealedSeed(hash: hash, shadow: seed.row))
             batch.dependence.note(operation, shape, seed.id, number: key.number)
             if batch.hasRefusals {
                 try Outbox.forgetLocalRefusals(db, entity: shape.name, record: seed.id.text)
@@ -82,9 +83,9 @@ extension OutboxBatcher {
         guard let last else { return nil }
         try Outbox.seal(db, sealed)
         let before = db.lastInsertedRowID - Int64(sealed.count)
-        batch.made? += zip(sealed, hashes).enumerated().map { place, made in
+        batch.made? += zip(sealed, seeds).enumerated().map { place, made in
             var entry = made.0.entry(id: before + Int64(place) + 1)
-            entry.rowHash = made.1
+            entry.seed = made.1
             return entry
         }
         try Query(db, table.seedsUnmark).execute([.integer(first.mark), .integer(first.row), .integer(last)])

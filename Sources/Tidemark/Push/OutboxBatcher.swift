@@ -86,9 +86,12 @@ struct OutboxBatcher {
         var runsLeft = [Int](repeating: Self.triedRuns, count: tables.count)
         // Marks that another scope holds up stay, and must not hide the ones behind them.
         var passed = true
+        // Whether the next mark may begin a run, which finds those behind it by itself.
+        var mayRun = true
         while passed {
-            passed = false
-            for marked in try self.marked(tables, after: last, limit: budget.left) {
+            let found = try self.marked(tables, after: last, limit: mayRun ? min(1, budget.left) : budget.left)
+            (passed, mayRun) = (mayRun && !found.isEmpty, false)
+            for marked in found {
                 guard !budget.isSpent else { return }
                 // Sealed already, in a run.
                 if let last, marked <= last { continue }
@@ -97,6 +100,7 @@ struct OutboxBatcher {
                 if marked.mayBeSeed, runsLeft[marked.table] > 0 {
                     if let end = try sealSeeds(&batch, table, from: marked, &budget) {
                         last?.row = end
+                        mayRun = passed
                         continue
                     }
                     runsLeft[marked.table] -= 1

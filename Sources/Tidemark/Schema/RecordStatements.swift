@@ -26,6 +26,11 @@ extension TableSchema {
 }
 
 extension RecordStatements {
+    /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit, as SQL.
+    static let isSettled = """
+        tidemark_mark IS NULL AND tidemark_version IS NULL AND tidemark_state <> \(Shadow.State.deleted.rawValue)
+        """
+
     init(of shape: TableSchema) {
         let keys = shape.key.map(\.sql)
         let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
@@ -52,8 +57,7 @@ extension RecordStatements {
             """
         settledDelete = """
             DELETE FROM \(shape.shadowSQL) WHERE \(isKey)
-            AND tidemark_mark IS NULL AND tidemark_version IS NULL
-            AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
+            AND \(Self.isSettled) AND tidemark_scope IS ?\(keys.count + 1)
             """
         shadowRoutingScope = "UPDATE \(shape.shadowSQL) SET tidemark_routing_scope = ?\(keys.count + 1) WHERE \(isKey)"
         holderSelect = """

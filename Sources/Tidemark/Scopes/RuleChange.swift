@@ -37,6 +37,7 @@ struct RuleChange: Sendable {
     private func change(_ db: Database) throws {
         let shape = try TableSchema(db, table: table, rule: new)
         // The column of the new rule may be as new as the rule.
+        try FirstCapture.takeApart(db, shape)
         try Installation.widenShadow(db, shape)
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }

@@ -191,7 +191,7 @@ private struct RecordReading {
         let isHolder = isHolder && (quarantined?.move ?? .no) == .no
         let shadow = isHolder ? try table.shadow(db, key) : nil
         let row = isHolder ? try table.rowAsItIs(db, key) : nil
-        let unseen = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
+        let unseen = try unseen(shadow)
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
         machine.place = place(row, quarantined)
@@ -200,13 +200,21 @@ private struct RecordReading {
         machine.base = isDisplaced ? .absent : try base(shadow, row, quarantined, unseen)
         machine.block = isDisplaced ? .displaced : isHolder ? try block(shadow) : .none
         machine.local = isDisplaced ? .edited : try local(shadow, row, quarantined, unseen, machine)
-        machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
+        // A row of the first capture that is not compared yet is no edit, whatever mark it has.
+        let isUntouched = unseen?.kind == .seed && shadow?.edited == Shadow.seedStamp
+        machine.queue = isUntouched ? .idle : shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
         machine.decision = try decision()
         if machines.isTemporary(name) { machine.identity = .temporary }
         machine.knowledge = try knowledge()
         if try holds("orphan") { machine.orphan = .orphaned }
         machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
         return machine
+    }
+
+    private func unseen(_ shadow: Shadow?) throws -> Inferred.Entry? {
+        let found = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
+        let place = RecordName(entity: name.table, record: name.record)
+        return try found ?? FirstCapture.entry(db, place, in: name.scope, shadow)
     }
 
     /// The scope has no rows of the table by its rule, so that operations in flight there say nothing of a row.

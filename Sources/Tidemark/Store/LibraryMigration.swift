@@ -44,6 +44,7 @@ enum LibraryMigration {
         } else if found < 10 {
             try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
         }
+        if found < 12 { try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN uncompared TEXT") }
         // Before version 7 the indexes are made anew with their table.
         if found >= 7, found < 11 { try Outbox.renewIndexes(db) }
     }

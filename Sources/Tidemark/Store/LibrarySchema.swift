@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 11
+    static let version: Int64 = 12
 
     /// Whether the file is synced.
     ///
@@ -51,10 +51,11 @@ enum LibrarySchema {
 
         -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule, and what tells whether its
         -- capture was gone since (CaptureRecord). key_types: of what its record ids are made. types: what the columns
-        -- held that the manifest's hashes are made of.
+        -- held that the manifest's hashes are made of. uncompared: the scope in which the rows of its first capture
+        -- wait to be held against the server's (FirstCapture).
         CREATE TABLE tidemark_table(
             name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL, identity TEXT, columns TEXT, key_types TEXT,
-            types TEXT) WITHOUT ROWID;
+            types TEXT, uncompared TEXT) WITHOUT ROWID;
 
         -- Edits of scopes that this device has no more: given back as edits when the scope is filled again. kind: what
         -- was done (OrphanedEdits.Stored). in_group: those that go together.

@@ -1,6 +1,14 @@
 import GRDB
 import TidemarkWire
 
+/// A row of the first capture that was sealed in a run, remembered until its verdict.
+struct SealedSeed: Hashable, Sendable {
+    /// The row's hash.
+    var hash: UInt64
+    /// Its shadow's number.
+    var shadow: Int64
+}
+
 /// An operation as it stands in the outbox: sealed before its first sending and never rewritten.
 struct OutboxEntry: Hashable, Sendable {
     var id: Int64
@@ -16,8 +24,8 @@ struct OutboxEntry: Hashable, Sendable {
     var resolved: [UInt8]?
     /// The group that it is taken with, or not at all.
     var group: String?
-    /// The hash of the whole row that it makes, where that was read when it was sealed.
-    var rowHash: UInt64?
+    /// The row that it makes, where it was sealed in a run of the first capture.
+    var seed: SealedSeed?
 
     /// The operation on the wire: its key is spliced in front of what was sealed.
     func append(to writer: inout JSONWriter) { append(members, to: &writer) }
@@ -347,17 +355,21 @@ extension Outbox {
                 .rows(db, [.text(scope.name), .integer(last)]) { $0.text(0) })
     }
 
-    /// Per lane, the number up to which every verdict is applied, where the server does not know it yet.
+    /// Per lane, the number up to which every verdict is applied, where the server does not know it yet. No operation
+    /// at or below what it knows is open, but for replayed ones.
     static func acknowledgements(_ db: Database, scope: Scope) throws -> [String: Int64] {
         let lanes = try Query(
             db,
             """
-            WITH open(lane, first) AS (
-              SELECT lane, min(number) FROM tidemark_operation INDEXED BY tidemark_operation_open
-              WHERE scope = ?1 AND \(isOpen) GROUP BY lane)
-            SELECT id, coalesce(open.first, next_number) - 1 AS settled
-            FROM tidemark_lane LEFT JOIN open ON open.lane = tidemark_lane.id
-            WHERE scope = ?1 AND settled > told LIMIT 100
+            SELECT id, coalesce((
+              SELECT number FROM tidemark_operation INDEXED BY tidemark_operation_key
+              WHERE lane = tidemark_lane.id AND number > told AND \(isOpen) ORDER BY number LIMIT 1
+            ), next_number) - 1 AS settled
+            FROM tidemark_lane WHERE scope = ?1 AND settled > told AND NOT EXISTS (
+              SELECT 1 FROM tidemark_operation INDEXED BY tidemark_operation_replay
+              WHERE tidemark_operation.scope = ?1 AND \(isReplay) AND \(isOpen)
+              AND lane = tidemark_lane.id AND number <= told)
+            LIMIT 100
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
         return Dictionary(lanes, uniquingKeysWith: max)

@@ -128,17 +128,17 @@ package enum OutboxHistory {
             block = OutboxBlock()
         }
         if block.count > 0 { try keep(block, db, scope, lane) }
-        try remove(db, lane, taken.map(\.number))
+        try remove(db, taken.map(\.id))
     }
 
-    /// Whole runs of numbers at once.
-    private static func remove(_ db: Database, _ lane: String, _ numbers: [Int64]) throws {
-        let remove = try Query(db, "DELETE FROM tidemark_operation WHERE lane = ?1 AND number BETWEEN ?2 AND ?3")
-        var rest = numbers.sorted()[...]
+    /// Whole runs of ids at once.
+    private static func remove(_ db: Database, _ ids: [Int64]) throws {
+        let remove = try Query(db, "DELETE FROM tidemark_operation WHERE id BETWEEN ?1 AND ?2")
+        var rest = ids.sorted()[...]
         while let first = rest.popFirst() {
             var last = first
             while rest.first == last + 1 { last = rest.removeFirst() }
-            try remove.execute([.text(lane), .integer(first), .integer(last)])
+            try remove.execute([.integer(first), .integer(last)])
         }
     }
 

@@ -3,6 +3,9 @@ import TidemarkWire
 
 /// The edits that wait in the file, counted for the status and for waking up.
 enum Pending {
+    /// Milliseconds since 1970, as SQL: the time of the connection, which triggers see too.
+    static let nowSQL = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
     /// How far the marks are numbered: one cheap read tells whether anybody wrote.
     static func counter(_ db: Database) throws -> Int64 {
         try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) } ?? 0

@@ -150,7 +150,9 @@ extension World {
                     ("blocked", "tidemark_blocked WHERE reason = 'unnamed'"), ("backfills", "tidemark_backfill"),
                     // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
                     ("verdicts ahead", "tidemark_known_version"),
-                    ("inferred", "tidemark_inferred"), ("departures", "tidemark_quarantine WHERE move <> 0"),
+                    ("inferred", "tidemark_inferred"),
+                    ("first captures", "tidemark_table WHERE uncompared IS NOT NULL"),
+                    ("departures", "tidemark_quarantine WHERE move <> 0"),
                 ]
                 for table in app.tables {
                     counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))

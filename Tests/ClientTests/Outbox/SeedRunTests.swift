@@ -63,11 +63,11 @@ struct SeedRunTests {
         return try await device.writer.read { db in
             try sealed.map { entry in
                 var entry = entry
-                guard let hash = entry.rowHash else { return entry }
+                guard let hash = entry.seed?.hash else { return entry }
                 let (shape, id) = (try #require(schema[entry.entity]), try #require(RecordID(entry.record)))
                 let row = try RecordTable(shape).row(db, try #require(shape.key(of: id)))
                 #expect(try RowHash(shape).hash(ManifestKey.encode(id), #require(row)) == hash)
-                entry.rowHash = nil
+                entry.seed = nil
                 return entry
             }
         }
@@ -210,7 +210,7 @@ struct SeedRunTests {
                 db: db, schema: schema, scope: try ScopeRecord.read(db, Device.scope), declarations: Declarations(),
                 lane: "lane-0001", now: 1
             ).batch()
-            #expect(batch.count == 1000 && batch.allSatisfy { $0.rowHash != nil })
+            #expect(batch.count == 1000 && batch.allSatisfy { $0.seed?.hash != nil })
             return count
         }
         #expect(count < 100)

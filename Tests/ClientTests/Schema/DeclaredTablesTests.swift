@@ -54,7 +54,9 @@ struct DeclaredTablesTests {
         #expect(try await declared(queue).isEmpty)
         try await install(queue, [.table("item"), .table("part")], ["w:1"])
         let counts = try await queue.read { db in
-            try ["item", "tidemark_inferred", "tidemark_scope", "tidemark_orphan"].map { table in
+            try [
+                "item", "tidemark_table WHERE uncompared = 'w:1'", "tidemark_scope", "tidemark_orphan",
+            ].map { table in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
             }
         }

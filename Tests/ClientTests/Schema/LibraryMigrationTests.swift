@@ -5,16 +5,23 @@ import Testing
 
 @Suite("A file that an older version has written")
 struct LibraryMigrationTests {
-    /// Makes of today's indexes two of version 10, spelled in another way.
-    private static let ten = """
-        DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_finished;
-        CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id)
-          WHERE state IN ('sealed', 'resealed', 'replayed', 'losing');
-        CREATE INDEX tidemark_operation_finished ON tidemark_operation(scope, finished_at)
-          WHERE state IN ('applied', 'merged', 'deferred', 'outcome_unknown');
-        UPDATE tidemark_meta SET value = '10' WHERE key = 'schema';
+    /// Takes away what came with version 12.
+    private static let eleven = """
+        ALTER TABLE tidemark_table DROP COLUMN uncompared; UPDATE tidemark_meta SET value = '11' WHERE key = 'schema';
 
         """
+
+    /// Makes of today's indexes two of version 10, spelled in another way.
+    private static let ten =
+        eleven + """
+            DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_finished;
+            CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id)
+              WHERE state IN ('sealed', 'resealed', 'replayed', 'losing');
+            CREATE INDEX tidemark_operation_finished ON tidemark_operation(scope, finished_at)
+              WHERE state IN ('applied', 'merged', 'deferred', 'outcome_unknown');
+            UPDATE tidemark_meta SET value = '10' WHERE key = 'schema';
+
+            """
 
     /// Takes away what came with version 9.
     private static let eight = """
@@ -25,7 +32,7 @@ struct LibraryMigrationTests {
 
     /// Makes of today's tables those of version 6: an operation's state was in three columns.
     private static let six =
-        eight + """
+        eleven + eight + """
             DROP VIEW tidemark_state_note;
             DROP TABLE tidemark_history; ALTER TABLE tidemark_bootstrap DROP COLUMN total;
             DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_rejected;
@@ -121,13 +128,14 @@ struct LibraryMigrationTests {
         return device
     }
 
-    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10])
+    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10, 11])
     func form(version: Int) async throws {
         let device = try await device()
         let today = try await form(device)
         // This index came with version 8.
         if version < 8 { try await device.sql("DROP INDEX tidemark_quarantine_kept") }
         switch version {
+        case 11: try await device.sql(Self.eleven)
         case 10: try await device.sql(Self.ten)
         case 9: try await device.sql(Self.ten + Self.nine)
         case 8: try await device.sql(Self.ten + Self.eight)
@@ -139,7 +147,7 @@ struct LibraryMigrationTests {
         #expect(try await form(device) != today)
         try await device.engine().install()
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"11\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"12\""])
     }
 
     @Test("keeps what it held: edits that wait, rows off their table, the scan, and edits not sent yet")

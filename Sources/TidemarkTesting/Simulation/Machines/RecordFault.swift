@@ -147,6 +147,9 @@ package struct RecordFault: Hashable, Sendable {
             "an unseen write is forgotten",
             of("DELETE FROM tidemark_inferred", "inferred", where: "compared = 0")),
         RecordFault(
+            "rows of the first capture pass for compared ones",
+            "UPDATE tidemark_table SET uncompared = NULL WHERE uncompared IS NOT NULL"),
+        RecordFault(
             "the access to a scope is lost",
             """
             UPDATE tidemark_scope SET lost_at = 1, checkpoint = NULL, complete = NULL

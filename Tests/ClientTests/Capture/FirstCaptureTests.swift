@@ -1,0 +1,227 @@
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Rows of the first capture wait with shadows until they are held against the server's (I2, I13)")
+struct FirstCaptureTests {
+    private static let schema = """
+        CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+        INSERT INTO item SELECT printf('r%03d', i), 'row ' || i, i % 7 FROM n;
+        """
+    private static let empty = "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER);"
+    private static let rows = "SELECT id, title, rank FROM item ORDER BY id"
+
+    private let directory: TestDirectory
+    private let server: SyncServer
+
+    init() throws {
+        directory = try TestDirectory()
+        server = try Device.server(in: directory)
+    }
+
+    private func device(_ name: String, _ schema: String = Self.schema) async throws -> Device {
+        try await Device(schema, tables: ["item"], server: server, in: directory, name: name)
+    }
+
+    private func expectNothingWaits(_ device: Device) async throws {
+        for place in [
+            "tidemark_table WHERE uncompared IS NOT NULL", "tidemark_inferred", "tidemark_shadow_item",
+            "tidemark_operation WHERE finished_at IS NULL",
+        ] { #expect(try await device.count(place) == 0, "\(place)") }
+    }
+
+    @Test("they are pending from the first moment, and none is sent before the server was asked")
+    func waiting() async throws {
+        let device = try await device("first")
+        _ = try await device.installed()
+        #expect(try await device.count("tidemark_table WHERE uncompared = 'w:1'") == 1)
+        #expect(try await device.count("tidemark_shadow_item") == 200)
+        #expect(try await device.engine().status().pending == 200)
+        await device.wire.nextRecords { _, _ in throw Wire.Lost() }
+        await #expect(throws: (any Error).self) { try await device.sync() }
+        #expect(try await device.count("tidemark_operation") == 0)
+        try await device.sync()
+        try await expectNothingWaits(device)
+    }
+
+    @Test("edits made while they wait follow them to a server that has nothing")
+    func edited() async throws {
+        let device = try await device("first")
+        _ = try await device.installed()
+        try await device.sql(
+            """
+            UPDATE item SET title = 'edited' WHERE id = 'r007'; DELETE FROM item WHERE id = 'r008';
+            DELETE FROM item WHERE id = 'r009'; INSERT INTO item VALUES ('r009', 'again', 1), ('new', 'new', 2);
+            """)
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let other = try await self.device("other", Self.empty)
+        try await other.sync()
+        #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await other.count("item") == 200)
+    }
+
+    @Test("where the server has rows, those that wait give way, and edits that were made since stay")
+    func takenApart() async throws {
+        let device = try await device("first")
+        _ = try await device.installed()
+        try await device.sql(
+            "UPDATE item SET title = 'edited' WHERE id = 'r001'; DELETE FROM item WHERE id = 'r002'")
+        let other = try await self.device("other", Self.empty)
+        try await other.sql(
+            "INSERT INTO item VALUES ('r001', 'theirs', 9), ('r002', 'theirs', 9), ('r003', 'theirs', 9)")
+        try await other.sync()
+        try await device.sync()
+        try await other.sync()
+        try await device.sync()
+        try await expectNothingWaits(device)
+        for device in [device, other] {
+            let changed = try await device.rows(Self.rows + " LIMIT 2")
+            #expect(changed == [#""r001"|"edited"|9"#, #""r003"|"theirs"|9"#])
+            #expect(try await device.count("item") == 199)
+        }
+    }
+
+    @Test("triggers that are gone while they wait, and what is written then")
+    func uncaptured() async throws {
+        let device = try await device("first")
+        _ = try await device.installed()
+        try await device.sql("UPDATE item SET title = 'seen' WHERE id = 'r001'")
+        try await device.sql(
+            """
+            CREATE TABLE copy AS SELECT * FROM item; DROP TABLE item;
+            CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER);
+            INSERT INTO item SELECT * FROM copy; DROP TABLE copy;
+            UPDATE item SET title = 'unseen' WHERE id = 'r002'; DELETE FROM item WHERE id = 'r003';
+            """)
+        _ = try await device.installed()
+        #expect(try await device.count("tidemark_table WHERE uncompared IS NOT NULL") == 0)
+        #expect(try await device.count("tidemark_inferred") == 199)
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let other = try await self.device("other", Self.empty)
+        try await other.sync()
+        #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await other.rows(Self.rows + " LIMIT 2") == [#""r001"|"seen"|1"#, #""r002"|"unseen"|2"#])
+    }
+
+    @Test("a row that is edited while its run is under way keeps its shadow, and the others lose theirs")
+    func editedUnderWay() async throws {
+        let device = try await device("first")
+        await device.wire.next { request, inner in
+            try await device.sql("UPDATE item SET title = 'under way' WHERE id IN ('r050', 'r200')")
+            return try await inner.send(request)
+        }
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let other = try await self.device("other", Self.empty)
+        try await other.sync()
+        #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await other.count("item WHERE title = 'under way'") == 2)
+    }
+
+    @Test("shadows are dropped by their numbers only where they are those of these records, and untouched")
+    func dropped() async throws {
+        let device = try await device("first")
+        let shape = try #require(try await device.installed()["item"])
+        func numbered(_ edit: String, _ records: [String]) async throws -> Bool {
+            try await device.writer.write { db in
+                try db.execute(sql: "UPDATE tidemark_shadow_item SET tidemark_mark = NULL; " + edit)
+                return try RecordTable(shape).dropSettled(db, 1...3, of: records)
+            }
+        }
+        let records = ["r001", "r002", "r003"]
+        #expect(try await !numbered("", ["r001", "r003", "r002"]))
+        #expect(try await !numbered("UPDATE tidemark_shadow_item SET tidemark_mark = 5 WHERE id = 'r002'", records))
+        #expect(try await !numbered("UPDATE tidemark_shadow_item SET tidemark_version = 5 WHERE id = 'r003'", records))
+        let isDeleted = "UPDATE tidemark_shadow_item SET tidemark_version = NULL, tidemark_state = 2 WHERE id = 'r003'"
+        #expect(try await !numbered(isDeleted, records))
+        #expect(try await device.count("tidemark_shadow_item") == 200)
+        #expect(try await numbered("UPDATE tidemark_shadow_item SET tidemark_state = 0", records))
+        #expect(try await device.rows("SELECT min(id), count(*) FROM tidemark_shadow_item") == [#""r004"|197"#])
+    }
+
+    @Test("a column that comes while they wait is sent with them as it stands", arguments: [false, true])
+    func newColumn(isThere: Bool) async throws {
+        let device = try await device("first")
+        if isThere {
+            let other = try await self.device("other", Self.empty)
+            try await other.sql("INSERT INTO item VALUES ('r001', 'theirs', 9), ('r002', 'theirs', 9)")
+            try await other.sync()
+        }
+        try await device.sql("UPDATE item SET title = 'edited' WHERE id = 'r001'")
+        try await device.sql("ALTER TABLE item ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let sent = await device.wire.bodies.joined()
+        #expect(!sent.contains(#""color":null"#))
+        let later = try await self.device(
+            "later", "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER, color TEXT);")
+        try await later.sync()
+        #expect(try await later.rows(Self.rows) == device.rows(Self.rows))
+        // What the migration put into rows that the server has is no edit of them.
+        #expect(try await later.count("item WHERE color = 'red'") == (isThere ? 198 : 200))
+        #expect(try await later.rows(Self.rows).first == (isThere ? #""r001"|"edited"|9"# : #""r001"|"edited"|1"#))
+    }
+
+    @Test("a table that is dropped while its rows wait holds nothing up, and is another one when it comes again")
+    func vanished() async throws {
+        let both = Self.schema + Self.schema.replacing("item", with: "part")
+        let device = try await Device(both, tables: ["item", "part"], server: server, in: directory, name: "first")
+        #expect(try await device.count("tidemark_table WHERE uncompared IS NOT NULL") == 2)
+        try await device.sql("UPDATE part SET title = 'edited' WHERE id = 'r001'; DROP TABLE part")
+        let rest = try SyncEngine(
+            for: device.writer, tables: [.table("item")], scopes: [Device.scope], transport: device.wire)
+        try await rest.syncNow()
+        try await expectNothingWaits(device)
+        #expect(try await rest.verify(repairing: true).isClean)
+        try await device.sql(Self.schema.replacing("item", with: "part"))
+        try await device.sync()
+        let other = try await Device(
+            Self.empty + Self.empty.replacing("item", with: "part"), tables: ["item", "part"], server: server,
+            in: directory, name: "other")
+        try await other.sync()
+        for table in ["item", "part"] {
+            let rows = Self.rows.replacing("item", with: table)
+            #expect(try await other.rows(rows) == device.rows(rows))
+            #expect(try await other.count(table) == 200)
+        }
+    }
+
+    @Test("the shadows of a whole run go with one statement")
+    func statements() async throws {
+        let device = try await device("first")
+        let deletes = Locked(0)
+        await device.wire.next { request, inner in
+            try await device.writer.write { db in
+                db.trace(options: .statement) { event in
+                    guard "\(event)".hasPrefix("DELETE FROM \"tidemark_shadow_item\"") else { return }
+                    deletes.withLock { $0 += 1 }
+                }
+            }
+            return try await inner.send(request)
+        }
+        try await device.sync()
+        try await device.writer.write { db in db.trace() }
+        #expect(try await device.count("tidemark_shadow_item") == 0)
+        #expect(deletes.withLock { $0 } == 1)
+    }
+
+    @Test("an event that is deleted while it waits is not sent")
+    func events() async throws {
+        let server = try Device.server(
+            in: directory, name: "events", entities: [EntityDeclaration("item", kind: .events)])
+        let device = try await Device(Self.schema, tables: ["item"], server: server, in: directory, name: "events")
+        try await device.sql("DELETE FROM item WHERE id = 'r001'")
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let other = try await Device(Self.empty, tables: ["item"], server: server, in: directory, name: "reader")
+        try await other.sync()
+        #expect(try await other.count("item") == 199)
+        #expect(try await other.count("item WHERE id = 'r001'") == 0)
+    }
+}
