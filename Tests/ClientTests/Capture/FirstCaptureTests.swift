@@ -224,4 +224,21 @@ struct FirstCaptureTests {
         #expect(try await other.count("item") == 199)
         #expect(try await other.count("item WHERE id = 'r001'") == 0)
     }
+
+    @Test("a row that a page of another scope takes along while it waits is not sent")
+    func takenAlong() async throws {
+        let device = try await device("first")
+        let schema = try await device.installed()
+        try await device.writer.write { db in
+            try db.execute(sql: "INSERT INTO tidemark_scope(name) VALUES ('w:2')")
+            try CaptureSuppression.whileApplying(db, schema) {
+                try db.execute(sql: "DELETE FROM item WHERE id IN ('r001', 'r002')")
+            }
+            try db.execute(sql: "DELETE FROM item WHERE id = 'r003'")
+            let record = try ScopeRecord.read(db, Device.scope)
+            _ = try Applier(db, schema: schema, record: record, declarations: Declarations(), now: 5).insertSeeds()
+        }
+        #expect(try await device.rows("SELECT min(id), count(*) FROM tidemark_shadow_item") == [#""r003"|198"#])
+        #expect(try await device.count("tidemark_table WHERE uncompared IS NOT NULL") == 0)
+    }
 }
