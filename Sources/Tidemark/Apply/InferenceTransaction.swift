@@ -179,7 +179,11 @@ extension Applier {
     /// The server has no such record: it was made here.
     private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
-        if unseen.entry.kind == .seed { return try write(seed(unseen, known), unseen) }
+        if unseen.entry.kind == .seed {
+            // The row went unseen too: nothing is left to send.
+            guard known != nil || unseen.current != nil else { return false }
+            return try write(seed(unseen, known), unseen)
+        }
         // If a captured delete followed an update of a server's record, the server may have lost the record and get it
         // again.
         let wasServers = unseen.entry.kind == .update && known?.state == .known

@@ -68,7 +68,7 @@ extension Applier {
     }
 
     /// Drops the shadows of a whole run of the first capture with one statement, where the server took all of it as it
-    /// was sent, and nobody has touched it since. What `applyPlain` looks at holds for each of these operations.
+    /// was sent, and nobody has touched it since. Each of these operations meets the conditions of `applyPlain`.
     func dropSettledSeeds(_ results: [Answer.Result]) throws {
         guard let taken, !seeds.isEmpty, !hadKnownVersions, try !isBringingBack.get() else { return }
         var runs: [String: [(shadow: Int64, record: String)]] = [:]

@@ -16,6 +16,7 @@ enum Installation {
         let guarded = try TableSchema.tablesWrittenByTriggers(db)
         var shapes: [TableSchema] = []
         for table in tables {
+            try TableRules.respell(db, table.name)
             var shape = try TableSchema(db, table: table.name, rule: table.rule, isChecked: isChecked)
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.add(attachments[table.name] ?? [])

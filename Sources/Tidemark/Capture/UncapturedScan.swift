@@ -36,7 +36,7 @@ struct UncapturedScan {
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
 
     func run() throws {
-        try FirstCapture.takeApart(db, shape)
+        try FirstCapture.forget(db, shape.name)
         let waiting = try self.waiting()
         let manifests = Dictionary(
             uniqueKeysWithValues: try Manifest.scopes(db, shape.name).map { scope in

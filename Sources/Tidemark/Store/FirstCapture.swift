@@ -72,21 +72,24 @@ enum FirstCapture {
     static func end(_ db: Database, _ shape: TableSchema, in scope: Scope) throws -> Bool {
         guard try Self.scope(db, shape.name) == scope.name else { return false }
         try set(db, shape.name, nil)
-        // What a page of another scope took along, nobody edited.
-        if try Pending.count(db, "SELECT count(*) FROM tidemark_scope") > 1 {
-            let isRow = shape.key.map { "t.\($0.sql) = +\(shape.shadowSQL).\($0.sql)" }.joined(separator: " AND ")
-            try Query(
-                db,
-                """
-                DELETE FROM \(shape.shadowSQL) WHERE \(isUntouched)
-                AND NOT EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))
-                """
-            ).execute()
-        }
         return true
     }
 
-    /// The table is in the file no more, or not with these rows: none of them waits.
+    /// Whether rows that wait are gone, and no trigger has noted it: a page of another scope may take them along.
+    static func lacksRows(_ db: Database, _ shape: TableSchema) throws -> Bool {
+        guard try scope(db, shape.name) != nil, try Pending.count(db, "SELECT count(*) FROM tidemark_scope") > 1
+        else { return false }
+        let isRow = shape.key.map { "t.\($0.sql) = +s.\($0.sql)" }.joined(separator: " AND ")
+        return try Query(
+            db,
+            """
+            SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUntouched)
+            AND NOT EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow)) LIMIT 1
+            """
+        ).first(db) { _ in true } ?? false
+    }
+
+    /// The table is in the file no more, or is looked through anew: none of its rows waits.
     static func forget(_ db: Database, _ entity: String) throws {
         guard try scope(db, entity) != nil else { return }
         try set(db, entity, nil)

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Testing
 import TidemarkServer
@@ -163,7 +164,7 @@ struct FirstCaptureTests {
             "later", "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER, color TEXT);")
         try await later.sync()
         #expect(try await later.rows(Self.rows) == device.rows(Self.rows))
-        // What the migration put into rows that the server has is no edit of them.
+        // The migration's default in a row that the server has is no edit of that row.
         #expect(try await later.count("item WHERE color = 'red'") == (isThere ? 198 : 200))
         #expect(try await later.rows(Self.rows).first == (isThere ? #""r001"|"edited"|9"# : #""r001"|"edited"|1"#))
     }
@@ -225,8 +226,14 @@ struct FirstCaptureTests {
         #expect(try await other.count("item WHERE id = 'r001'") == 0)
     }
 
-    @Test("a row that a page of another scope takes along while it waits is not sent")
-    func takenAlong() async throws {
+    @Test(
+        "a row that a page of another scope takes along while it waits is not sent", arguments: [false, true])
+    func takenAlong(isThere: Bool) async throws {
+        if isThere {
+            let other = try await self.device("other", Self.empty)
+            try await other.sql("INSERT INTO item VALUES ('r100', 'theirs', 9)")
+            try await other.sync()
+        }
         let device = try await device("first")
         let schema = try await device.installed()
         try await device.writer.write { db in
@@ -234,11 +241,32 @@ struct FirstCaptureTests {
             try CaptureSuppression.whileApplying(db, schema) {
                 try db.execute(sql: "DELETE FROM item WHERE id IN ('r001', 'r002')")
             }
-            try db.execute(sql: "DELETE FROM item WHERE id = 'r003'")
-            let record = try ScopeRecord.read(db, Device.scope)
-            _ = try Applier(db, schema: schema, record: record, declarations: Declarations(), now: 5).insertSeeds()
         }
-        #expect(try await device.rows("SELECT min(id), count(*) FROM tidemark_shadow_item") == [#""r003"|198"#])
-        #expect(try await device.count("tidemark_table WHERE uncompared IS NOT NULL") == 0)
+        try await device.sync()
+        try await expectNothingWaits(device)
+        let sent = await device.wire.bodies.joined()
+        #expect(sent.contains("r003") && !sent.contains("r001") && !sent.contains("r002"))
+        let later = try await self.device("later", Self.empty)
+        try await later.sync()
+        #expect(try await later.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await later.count("item") == 198)
+    }
+
+    @Test("a table that is spelled anew and gets a column while its rows wait", arguments: [false, true])
+    func respelled(isEdited: Bool) async throws {
+        let device = try await device("first")
+        if isEdited { try await device.sql("UPDATE item SET title = 'edited' WHERE id = 'r001'") }
+        try await device.sql(
+            """
+            ALTER TABLE item RENAME TO former; ALTER TABLE former RENAME TO Item;
+            ALTER TABLE Item ADD COLUMN color TEXT NOT NULL DEFAULT 'red'
+            """)
+        let engine = try SyncEngine(
+            for: device.writer, tables: [.table("Item")], scopes: [Device.scope], transport: device.wire)
+        try await engine.syncNow()
+        try await expectNothingWaits(device)
+        let sent = await device.wire.bodies.joined()
+        #expect(!sent.contains(#""color":null"#))
+        #expect(sent.components(separatedBy: #""r001""#).count == (isEdited ? 3 : 2))
     }
 }
