@@ -315,6 +315,21 @@ struct TemporaryIDTests {
         #expect(try await engine.rejectedOperations().map(\.code) == ["id_not_assigned"])
     }
 
+    @Test("rows that were there before get no warning until the server was asked for them")
+    func ownIDsBefore() async throws {
+        let server = try RestorableServer(entities: shopEntities)
+        let row = "INSERT INTO customer VALUES ('mine', 'Ada');"
+        let device = try await server.device("a", schema: shopSchema + row, synced: shopTables)
+        let engine = try device.engine()
+        func isWarned() async throws -> Bool {
+            try await engine.install()
+            return try await engine.status().warnings.contains { $0.contains("customer") && $0.contains("TemporaryID") }
+        }
+        #expect(try await !isWarned())
+        try await device.sync()
+        #expect(try await engine.rejectedOperations().map(\.code) == ["id_not_assigned"])
+    }
+
     @Test("many new records get their ids with one answer, in a table without an index too")
     func many() async throws {
         let device = try await Device.shop()
