@@ -38,9 +38,11 @@ package struct ByteReader {
         return nil
     }
 
-    package mutating func run() -> ArraySlice<UInt8>? {
-        guard let count = integer(), count >= 0, count <= rest.count else { return nil }
-        defer { rest = rest.dropFirst(Int(count)) }
-        return rest.prefix(Int(count))
+    package mutating func run() -> ArraySlice<UInt8>? { integer().flatMap { Int(exactly: $0) }.flatMap { bytes($0) } }
+
+    package mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+        guard count >= 0, count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count)
     }
 }

@@ -13,10 +13,8 @@ extension Applier {
         for table in tables.values.sorted(by: { $0.shape.name < $1.shape.name }) {
             let shape = table.shape
             guard try Manifest(db: db, scope: scope, entity: shape.name).next(after: nil) == nil else { continue }
-            // An event that was deleted is not sent, nor is a row that another scope's page took along.
-            if try declared(shape.name).kind == .events || FirstCapture.lacksRows(db, shape) {
-                try FirstCapture.takeApart(db, shape)
-            }
+            // An event that was deleted is not sent.
+            if declared(shape.name).kind == .events { try FirstCapture.takeApart(db, shape) }
             if try FirstCapture.end(db, shape, in: scope) { settled += 1 }
             guard try Inferred.isAnySeed(db, shape.name) else { continue }
             // Rows that were edited since have a shadow, and are treated by themselves.

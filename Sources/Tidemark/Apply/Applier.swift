@@ -87,11 +87,14 @@ final class Applier {
     /// Entities whose changes were passed over.
     var passedOver: Set<SQLName> = []
 
-    /// - Parameter entities: the tables to write to; `nil`: all of the scope.
+    /// - Parameters:
+    ///   - entities: the tables to write to; `nil`: all of the scope.
+    ///   - keepsFirstCapture: whether no row is written or taken for the server's (``FirstCapture``).
     init(
         _ db: Database, schema: SyncSchema, record: ScopeRecord, declarations: Declarations, now: Int64,
-        entities: Set<String>? = nil
+        entities: Set<String>? = nil, keepsFirstCapture: Bool = false
     ) throws {
+        if !keepsFirstCapture { try FirstCapture.settle(db, schema, writing: record.scope) }
         self.db = db
         self.now = now
         self.record = record
@@ -164,12 +167,14 @@ final class Applier {
             let history = HistoryReset(db: db, schema: schema)
             if record.isFilled {
                 if try !isKept(of: known, in: epoch) {
+                    try beforeWritingRows()
                     try history.forget(&record, after: record.complete ?? 0)
                     try Bootstrap.begin(db, scope, asking: known, hasLost: true)
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
             } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
                 // Only the name tells the history before the first page of a filling.
+                try beforeWritingRows()
                 try history.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
             }
@@ -203,9 +208,7 @@ final class Applier {
     }
 
     /// Refuses to go on where this transaction may not write to the app's tables: called before any such write.
-    func beforeWritingRows() throws {
-        guard mayWriteRows else { throw RowsToWrite() }
-    }
+    func beforeWritingRows() throws { if !mayWriteRows { throw RowsToWrite() } }
 
     private func apply(_ page: Answer.Page, body: [UInt8]) throws {
         try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }

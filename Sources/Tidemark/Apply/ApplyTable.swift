@@ -105,8 +105,8 @@ final class ApplyTable {
     private func note(_ change: IncomingChange, _ reader: JSONReader, in manifest: inout ManifestChanges) {
         let key =
             change.id.hasEscapes
-            ? reader.unescaped(change.id).withUnsafeBytes { ManifestKey.encode($0) }
-            : ManifestKey.encode(UnsafeRawBufferPointer(rebasing: reader.bytes[change.id.range]))
+            ? reader.unescaped(change.id).withUnsafeBytes { PackedID.encode($0) }
+            : PackedID.encode(UnsafeRawBufferPointer(rebasing: reader.bytes[change.id.range]))
         guard change.kind == .upsert, !change.isPartial, present.count == shape.data.count,
             zip(present, scalars).allSatisfy({ shape.data[$0].affinity.keeps($1) })
         else { return manifest.look(shape.name, key) }
@@ -118,7 +118,7 @@ final class ApplyTable {
 
     /// A row as it stands in the table, and as the server has it.
     func note(_ id: RecordID, _ row: [Cell], in manifest: inout ManifestChanges) {
-        let key = ManifestKey.encode(id)
+        let key = PackedID.encode(id)
         manifest.note(shape.name, key, hash: hasher.hash(key, row))
     }
 

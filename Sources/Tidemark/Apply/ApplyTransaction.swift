@@ -64,7 +64,8 @@ struct ApplyTransaction: Sendable {
         try schema.check(db, scope)
         try CaptureSuppression.raise(db)
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
+        let applier = try Applier(
+            db, schema: schema, record: record, declarations: declarations, now: now, keepsFirstCapture: !mayWriteRows)
         (applier.mayWriteRows, applier.seeds) = (mayWriteRows, seeds)
         if !mayWriteRows { try applier.collectTaken(of: answer.results, least: leastBlock) }
         try applier.apply(answer, since: since)

@@ -94,10 +94,10 @@ struct FetchTransaction: Sendable {
                     .databaseFailed, "The app's schema changed during the request.",
                     hint: "It is tried again by itself.", scope: scope)
             }
+            // A row that was written unseen would be written over.
+            guard try !Inferred.isAny(db, scope, besides: unsent) else { return Applier.Outcome() }
             let record = try ScopeRecord.read(db, scope)
             let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
-            // A row that was written unseen would be written over.
-            guard try !Inferred.isAny(db, scope, besides: unsent) else { return applier.outcome }
             applier.repair = repair
             try CaptureSuppression.whileApplying(db, schema) { try applier.apply(fetched) }
             return applier.outcome

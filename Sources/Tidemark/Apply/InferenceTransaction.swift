@@ -36,7 +36,8 @@ struct InferenceTransaction: Sendable {
 
     private func settle(_ db: Database) throws -> (records: Int, conflicts: Int) {
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
+        let applier = try Applier(
+            db, schema: schema, record: record, declarations: declarations, now: now, keepsFirstCapture: true)
         var settled = 0
         guard let fetched else {
             try takeApart(db)
@@ -45,7 +46,11 @@ struct InferenceTransaction: Sendable {
             return (settled, applier.outcome.conflicts)
         }
         guard since == record.checkpoint else { return (0, 0) }
-        if fetched.head == 0 { settled += try applier.insertSeeds() }
+        if fetched.head == 0 {
+            settled += try applier.insertSeeds()
+        } else {
+            try FirstCapture.settle(db, schema, writing: nil)
+        }
         try takeApart(db)
         // Versions of a history that this device does not know cannot be compared with its own.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
@@ -120,7 +125,7 @@ extension Applier {
         var isEvent: Bool
         var shape: TableSchema { table.shape }
 
-        func hash(of cells: [Cell]) -> UInt64 { RowHash(shape).hash(ManifestKey.encode(id), cells) }
+        func hash(of cells: [Cell]) -> UInt64 { RowHash(shape).hash(PackedID.encode(id), cells) }
     }
 
     /// Returns whether it waits for a confirmation.
@@ -223,7 +228,7 @@ extension Applier {
     /// lost since are taken from the server's row.
     private func isUntouched(_ unseen: Unseen, _ data: DataObject) -> Bool {
         guard let expected = unseen.entry.hash, let current = unseen.current else { return false }
-        let weight = RowHash(unseen.shape).weight(ManifestKey.encode(unseen.id))
+        let weight = RowHash(unseen.shape).weight(PackedID.encode(unseen.id))
         var lost: UInt64 = 0
         for field in data.fields where unseen.shape.dataIndex(canonical: data.name(field)) == nil {
             guard let value = data.decoded(field) else { continue }

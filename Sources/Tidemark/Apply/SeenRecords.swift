@@ -56,7 +56,8 @@ final class SeenRecords {
     ) throws -> [[Cell]] {
         let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
         let marks = shape.key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-        var conditions = [shape.isInSQL(scope, "here")]
+        // Rows of the first capture that were not sent are in no snapshot.
+        var conditions = [shape.isInSQL(scope, "here"), FirstCapture.isDoneSQL(shape, "here")]
         if let id = shape.idSQL("here") {
             conditions.append(
                 """

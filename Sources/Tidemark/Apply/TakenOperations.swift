@@ -100,7 +100,7 @@ extension Applier {
     func noteConfirmed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], hash: UInt64?) throws {
         // Where nothing is written to the app's tables the row stays as it is now.
         guard !mayWriteRows else { return manifest.look(table.shape.name, id) }
-        if let hash { return manifest.note(table.shape.name, ManifestKey.encode(id), hash: hash) }
+        if let hash { return manifest.note(table.shape.name, PackedID.encode(id), hash: hash) }
         guard let row = try table.records.row(db, key), table.shape.scope(ofKey: key, row) == scope
         else { return manifest.look(table.shape.name, id) }
         table.note(id, row, in: &manifest)

@@ -82,14 +82,7 @@ enum Installation {
 
     /// Whether the shadow names its records by the columns that are the table's key now.
     static func hasKey(_ db: Database, _ shape: TableSchema) throws -> Bool {
-        try shadowKey(db, shape) == shape.key.map(\.name)
-    }
-
-    private static func shadowKey(_ db: Database, _ shape: TableSchema) throws -> [String] {
-        let index =
-            try Query(db, "PRAGMA index_list(\(shape.shadowSQL))").rows(db) { ($0.text(1), $0.text(3)) }
-            .first { $0.1 == "u" }?.0 ?? ""
-        return try Query(db, "PRAGMA index_info(\(quoted(index)))").rows(db) { $0.text(2) }
+        try TableSchema.key(ofShadow: shape.shadowName, db) == shape.key.map(\.name)
     }
 
     /// A key's column may get another name; the columns that it is made of never change.
@@ -100,7 +93,7 @@ enum Installation {
                 "The primary key of '\(shape.name)' is of another type than before: \(shape.keyTypes), not \(types).",
                 hint: "Records would have other ids on every device. Make a new table with the new key, and sync that.")
         }
-        let known = try shadowKey(db, shape)
+        let known = try TableSchema.key(ofShadow: shape.shadowName, db)
         let key = shape.key.map(\.name)
         guard known != key else { return }
         guard let old = known.first, known.count == 1, key.count == 1,
@@ -266,6 +259,8 @@ enum Installation {
     private static func settleCapture(
         _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool
     ) throws {
+        // What the app has declared or made since may have a say in each operation.
+        if try !FirstCapture.mayKeep(shape, db) { try FirstCapture.settle(db, shape) }
         var record = try CaptureRecord.read(db, shape.name)
         record.forget(columns: names.reused)
         let columns = shape.data.map(\.name)

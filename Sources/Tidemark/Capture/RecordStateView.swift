@@ -45,7 +45,7 @@ struct RecordStateView {
         return """
             CREATE VIEW \(quoted(name))(\(columns), tidemark_state, tidemark_reason) AS
             SELECT \(keys), state, reason FROM (SELECT \(keys), state, reason, min(place) FROM (
-            \(([marked] + rules).joined(separator: "\nUNION ALL "))
+            \(([marked] + (isPlain ? [first] : []) + rules).joined(separator: "\nUNION ALL "))
             ) WHERE \(isNamed) GROUP BY \(keys))
             """
     }
@@ -58,6 +58,16 @@ struct RecordStateView {
         return select(
             keys, "'\(RecordStateRule.Name.pending.rawValue)' AS state, NULL AS reason, 0 AS place",
             from: shape.shadowSQL, where: types + [RecordStateRule.isMarked])
+    }
+
+    /// Rows of the first capture, which are pending like edits (``FirstCapture``). The app's table is not named here:
+    /// what is no row of it any more is in the view all the same.
+    private var first: String {
+        let key = FirstCapture.keySQL(isText: shape.key[0].affinity == .text)
+        return select(
+            [cast(key, to: shape.key[0].affinity)], "'\(RecordStateRule.Name.pending.rawValue)', NULL, 0",
+            from: "tidemark_first_capture, json_each(keys)",
+            where: ["entity = \(literal(shape.name))", "\(key) >= first"])
     }
 
     /// The plus keeps SQLite from the index by entity, which leads over all operations that are finished.

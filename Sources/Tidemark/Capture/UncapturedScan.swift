@@ -28,8 +28,8 @@ struct UncapturedScan {
         retyping = try Retyping(db, shape, columns: record.columns, types: record.types)
         // Rows of the first capture that were not held against the server's yet are still that.
         self.isFirst = isFirst
-        let isSeed = try isFirst || Inferred.isAnySeed(db, shape.name) || FirstCapture.scope(db, shape.name) != nil
-        newKind = isSeed ? .seed : .insert
+        let isKept = try FirstCapture.scope(db, shape.name) != nil || FirstCapture.part(db, shape.name) != nil
+        newKind = try isFirst || isKept || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
     }
 
     private var table: RecordTable { RecordTable(shape) }
@@ -43,7 +43,9 @@ struct UncapturedScan {
                 (scope, SeenManifest(Manifest(db: db, scope: scope, entity: shape.name)))
             })
         try markShadows(manifests, besides: waiting)
-        if isFirst, manifests.isEmpty, case .constant(let scope) = shape.rule.kind {
+        if isFirst, manifests.isEmpty, case .constant(let scope) = shape.rule.kind,
+            try FirstCapture.mayKeep(shape, db)
+        {
             try beginFirst(in: scope)
         } else {
             try visitRows(manifests)
@@ -129,7 +131,7 @@ struct UncapturedScan {
 
     private func hash(_ id: RecordID, _ cells: [Cell]) throws -> UInt64 {
         RowHash(shape).hash(
-            ManifestKey.encode(id), compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
+            PackedID.encode(id), compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
     }
 
     private func visitRows(_ manifests: [Scope: SeenManifest]) throws {
@@ -161,7 +163,7 @@ struct UncapturedScan {
                 try noteUnsent(key, cells)
                 continue
             }
-            let code = ManifestKey.encode(id)
+            let code = PackedID.encode(id)
             guard let known = try manifests[scope]?.see(id) else {
                 news.append(entry(newKind, scope, id, hash: nil))
                 continue
@@ -185,13 +187,15 @@ struct UncapturedScan {
 
     /// All rows of the table are of its first capture, but for those that cannot travel.
     private func beginFirst(in scope: Scope) throws {
-        let query = try Query(db, "SELECT \(keyList) FROM \(shape.sql)")
+        let query = try Query(db, "SELECT \(keyList) FROM \(shape.sql) ORDER BY \(keyList)")
         query.bind([])
         defer { query.clear() }
+        var keys = try FirstCapture.Writer(db, shape, in: scope)
         while try query.step(db) {
             let key = query.cells(0..<shape.key.count)
-            if shape.recordID(key) == nil { try noteUnsent(key, []) }
+            if shape.recordID(key) == nil { try noteUnsent(key, []) } else { try keys.append(key[0]) }
         }
+        try keys.finish()
         try FirstCapture.begin(db, shape, in: scope)
     }
 
@@ -215,7 +219,7 @@ struct UncapturedScan {
 
     private func noteMissing(_ scope: Scope, _ manifest: SeenManifest) throws {
         try manifest.visitUnseen { entry in
-            guard let id = ManifestKey.decode(entry.key) else { return }
+            guard let id = PackedID.decode(entry.key) else { return }
             try infer(.delete, scope, id, hash: entry.hash)
         }
     }
@@ -254,7 +258,7 @@ private final class SeenManifest {
     /// The record's hash; `nil` where the manifest does not have it.
     @discardableResult
     func see(_ id: RecordID) throws -> UInt64? {
-        let key = ManifestKey.encode(id)
+        let key = PackedID.encode(id)
         if !isCurrent(key) {
             current = try manifest.range(of: key)
             end = try current.flatMap { try manifest.next(after: $0.first)?.first }

@@ -69,6 +69,7 @@ enum HeldScopes {
             if try hasLocalRefusals(db, scope, shape) { return true }
         }
         if try Outbox.hasUnsettled(db, scope) { return true }
+        if try FirstCapture.isLeft(db, in: scope) { return true }
         let unsettled = [
             "tidemark_conflict WHERE is_open AND", "tidemark_quarantine WHERE move <> 0 AND",
             "tidemark_inferred WHERE", "tidemark_orphan WHERE",

@@ -71,15 +71,16 @@ struct IDSubstitution {
         }
         guard !isKey(column, of: shape) else { return }
         try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
-        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(isUnderWay(shape, shape.sql))")
         try Installation.refreshPlaces(db, shape)
     }
 
-    /// A synced row holds a temporary id only while an edit of it is under way; so the others are not looked at, and no
-    /// index is needed.
-    private func hasShadow(_ shape: TableSchema) -> String {
+    /// A synced row holds a temporary id only while an edit of it is under way, or where the row itself was never sent;
+    /// so the others are not looked at, and no index is needed.
+    private func isUnderWay(_ shape: TableSchema, _ table: String) -> String {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
-        return "(\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL))"
+        let isFirst = "NOT \(FirstCapture.isDoneSQL(shape, table))"
+        return "((\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL)) OR \(isFirst))"
     }
 
     /// Where the app's schema refuses it, the reference stays dangling, and is rewritten with the row's next edit.
@@ -140,7 +141,8 @@ struct IDSubstitution {
     ) throws {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let rows = try Query(
-            db, "SELECT \(keys), \(column) FROM \(table) WHERE typeof(\(column)) = 'text' AND \(hasShadow(shape))"
+            db,
+            "SELECT \(keys), \(column) FROM \(table) WHERE typeof(\(column)) = 'text' AND \(isUnderWay(shape, table))"
         ).rows(db) { ($0.cells(0..<shape.key.count), $0.cell(shape.key.count)) }
         let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
         for (key, cell) in rows {

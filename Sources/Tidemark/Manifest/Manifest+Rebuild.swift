@@ -15,7 +15,7 @@ extension Manifest {
             repeat {
                 var changes: [[UInt8]: UInt64?] = [:]
                 last = try ServerRows(shape: shape, scope: scope).step(db, from: last) { id, cells in
-                    let key = ManifestKey.encode(id)
+                    let key = PackedID.encode(id)
                     if unseen[key] == nil { changes[key] = .some(hasher.hash(key, cells)) }
                 }
                 try manifest.take(changes)
@@ -32,7 +32,7 @@ extension Manifest {
         ).rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
         var unseen: [[UInt8]: UInt64?] = [:]
         for id in records.compactMap({ RecordID($0) }) {
-            try unseen.updateValue(hash(of: id), forKey: ManifestKey.encode(id))
+            try unseen.updateValue(hash(of: id), forKey: PackedID.encode(id))
         }
         return unseen
     }

@@ -5,8 +5,8 @@ import TidemarkWire
 /// the evidence by which rows that were written while no trigger stood are found, and rows are counted without a scan.
 ///
 /// It holds what a comparison with the server reads (`ServerRowScan`): rows without edits, the shadows of edited ones,
-/// and quarantined rows. A record takes some 26 bytes; ranges of up to 128 records are one row of the file,
-/// so that a page in key order writes few of them.
+/// and quarantined rows. A record takes some 20 bytes; a range of neighbours is one row of the file, a page or half of
+/// one (``ManifestCoding``), so that a page in key order writes few of them.
 struct Manifest {
     let db: Database
     let scope: Scope
@@ -72,14 +72,14 @@ struct Manifest {
         var ids: [RecordID] = []
         var last: [UInt8]?
         while let range = try next(after: last) {
-            ids += range.entries.entries.compactMap { ManifestKey.decode($0.key) }
+            ids += range.entries.entries.compactMap { PackedID.decode($0.key) }
             last = range.first
         }
         return ids
     }
 
     func hash(of id: RecordID) throws -> UInt64? {
-        let key = ManifestKey.encode(id)
+        let key = PackedID.encode(id)
         return try range(of: key)?.entries.find(key)?.hash
     }
 
@@ -140,7 +140,7 @@ struct Manifest {
     }
 
     func remove(_ id: RecordID) throws {
-        try take([ManifestChange(key: ManifestKey.encode(id), hash: nil)])
+        try take([ManifestChange(key: PackedID.encode(id), hash: nil)])
     }
 
     func clear() throws {

@@ -19,7 +19,7 @@ struct ManifestChanges {
 
     var isEmpty: Bool { tables.isEmpty }
 
-    mutating func look(_ entity: String, _ id: RecordID) { look(entity, ManifestKey.encode(id)) }
+    mutating func look(_ entity: String, _ id: RecordID) { look(entity, PackedID.encode(id)) }
 
     mutating func look(_ entity: String, _ key: [UInt8]) { append(Touch(key: key, hash: nil), to: entity) }
 
@@ -60,7 +60,7 @@ struct ManifestChanges {
             if let hash = touch.hash, next == start + 1 {
                 changes.append(ManifestChange(key: touch.key, hash: hash))
             } else {
-                let cells = try ManifestKey.decode(touch.key[...]).flatMap { try records.serverRow(db, $0, in: scope) }
+                let cells = try PackedID.decode(touch.key[...]).flatMap { try records.serverRow(db, $0, in: scope) }
                 changes.append(ManifestChange(key: touch.key, hash: cells.map { hasher.hash(touch.key, $0) }))
             }
         }

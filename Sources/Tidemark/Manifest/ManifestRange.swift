@@ -1,16 +1,11 @@
-/// The entries of one range of the manifest, as they stand in a BLOB: for each record the length of its key, the key
-/// and eight bytes of its row's hash, in the order of the keys. A few changes among many entries move bytes and make
-/// nothing else of them.
+/// The entries of one range of the manifest: for each record the length of its key, the key and eight bytes of its
+/// row's hash, in the order of the keys. A few changes among many entries move bytes and make nothing else of them. In
+/// the file a key takes only what differs from the key before it (``ManifestCoding``).
 struct ManifestRange {
     struct Entry: Hashable {
         var key: ArraySlice<UInt8>
         var hash: UInt64
     }
-
-    /// A range is cut into several where it grows beyond this.
-    static let limit = 128
-    /// How many entries each of those gets.
-    static let half = 64
 
     private(set) var count = 0
     private var bytes: [UInt8] = []
@@ -19,9 +14,9 @@ struct ManifestRange {
 
     /// An unreadable entry ends the range: the records behind it count as unknown, and the server is asked for them.
     init(_ blob: [UInt8]) {
-        bytes = blob
+        bytes = ManifestCoding.decode(blob)
         var end = 0
-        blob.withUnsafeBytes { buffer in
+        bytes.withUnsafeBytes { buffer in
             while let place = Place(buffer, at: end) { (end, count) = (place.end, count + 1) }
         }
         if end < bytes.count { bytes.removeSubrange(end...) }
@@ -126,22 +121,34 @@ struct ManifestRange {
         withUnsafeBytes(of: hash.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// The entries as BLOBs of at most `limit` entries, each with its first key.
+    /// The entries as BLOBs, each with its first key: one where they fit into a page of the file, else several of which
+    /// a page holds two.
     func blobs() -> [(first: [UInt8], blob: [UInt8])] {
-        var blobs: [(first: [UInt8], blob: [UInt8])] = []
-        let size = count > Self.limit ? Self.half : Self.limit
+        if let whole = parts(of: ManifestCoding.pageBytes), whole.count <= 1 { return whole }
+        return parts(of: ManifestCoding.halfPageBytes) ?? []
+    }
+
+    private func parts(of size: Int) -> [(first: [UInt8], blob: [UInt8])]? {
         bytes.withUnsafeBytes { buffer in
-            var (start, at, entries) = (0, 0, 0)
+            var parts: [(first: [UInt8], blob: [UInt8])] = []
+            var coding = ManifestCoding()
+            var (first, at): ([UInt8]?, Int) = (nil, 0)
             while let place = Place(buffer, at: at) {
-                (at, entries) = (place.end, entries + 1)
-                guard entries == size || at == buffer.count else { continue }
-                if let first = Place(buffer, at: start) {
-                    blobs.append((Array(first.key(buffer)), Array(buffer[start..<at])))
+                at = place.end
+                let key = place.key(buffer)
+                let hash = UnsafeRawBufferPointer(rebasing: buffer[place.keyEnd..<place.end])
+                if let start = first, coding.bytes.count + coding.count(key) > size {
+                    // The whole does not fit, and is cut into smaller ones.
+                    if size == ManifestCoding.pageBytes { return nil }
+                    parts.append((start, coding.bytes))
+                    (coding, first) = (ManifestCoding(), nil)
                 }
-                (start, entries) = (at, 0)
+                first = first ?? Array(key)
+                coding.append(key, hash)
             }
+            if let first { parts.append((first, coding.bytes)) }
+            return parts
         }
-        return blobs
     }
 }
 

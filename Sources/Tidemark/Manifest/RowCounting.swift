@@ -180,6 +180,11 @@ struct RowCounting {
     /// that were edited since have a shadow.
     private func seeds() throws -> Unseen {
         var unseen = Unseen()
+        let first = try FirstCapture.left(db, shape.name)
+        if first.untouched + first.touched > 0 {
+            (unseen.pending, unseen.known) = (first.untouched, -first.touched)
+            return unseen
+        }
         let isSeed = "entity = ?1 AND kind = ?2 AND compared = 0"
         let kind = Cell.integer(Inferred.Kind.seed.rawValue)
         unseen.pending = try count("tidemark_inferred WHERE \(isSeed)", [name, kind])

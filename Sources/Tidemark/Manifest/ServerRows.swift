@@ -26,6 +26,7 @@ struct ServerRows {
             """
             SELECT \(list("t")) FROM \(shape.sql) AS t
             WHERE \(rows.condition) AND \(shape.isInSQL(scope, "t")) AND NOT EXISTS (\(isEdited))
+            AND \(FirstCapture.isDoneSQL(shape, "t"))
             ORDER BY \(keys.map { "t.\($0)" }.joined(separator: ", ")) LIMIT \(Self.stepRows)
             """, rows.cells
         ) { key, cells in
@@ -39,7 +40,7 @@ struct ServerRows {
             db,
             """
             SELECT \(list("t")) FROM \(shape.shadowSQL) AS t WHERE \(edited.condition)
-            AND t.tidemark_state = \(Shadow.State.known.rawValue)
+            AND t.tidemark_state = \(Shadow.State.known.rawValue) AND \(FirstCapture.isDoneSQL(shape, "t"))
             \(shape.isScopedByColumn ? "AND t.tidemark_scope = \(literal(scope.name))" : "")
             """, edited.cells
         ) { key, cells in

@@ -6,8 +6,6 @@ import TidemarkWire
 struct OutboxBatcher {
     /// Bytes of an operation beside its fields, about.
     static let operationBytes = 120
-    /// Runs of a table that may come to nothing in one batch.
-    private static let triedRuns = 16
 
     let db: Database
     let schema: SyncSchema
@@ -82,29 +80,16 @@ struct OutboxBatcher {
         let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
-        // Where rows differ from their shadows, trying a run for each costs as much as sealing it.
-        var runsLeft = [Int](repeating: Self.triedRuns, count: tables.count)
+        // Other edits may refer to these rows, which have no shadows that would say that the server lacks them.
+        try sealFirstCaptures(&batch, tables, &budget)
         // Marks that another scope holds up stay, and must not hide the ones behind them.
         var passed = true
-        // Whether the next mark may begin a run, which finds those behind it by itself.
-        var mayRun = true
         while passed {
-            let found = try self.marked(tables, after: last, limit: mayRun ? min(1, budget.left) : budget.left)
-            (passed, mayRun) = (mayRun && !found.isEmpty, false)
-            for marked in found {
+            passed = false
+            for marked in try self.marked(tables, after: last, limit: budget.left) {
                 guard !budget.isSpent else { return }
-                // Sealed already, in a run.
-                if let last, marked <= last { continue }
                 last = marked
                 let table = tables[marked.table]
-                if marked.mayBeSeed, runsLeft[marked.table] > 0 {
-                    if let end = try sealSeeds(&batch, table, from: marked, &budget) {
-                        last?.row = end
-                        mayRun = passed
-                        continue
-                    }
-                    runsLeft[marked.table] -= 1
-                }
                 if let group = marked.group, !batch.order.groupsSeen.contains(group) {
                     guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }
                 }

@@ -97,6 +97,13 @@ struct TableSchema: Hashable, Sendable {
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
+    /// The columns by which a shadow names its records.
+    static func key(ofShadow name: String, _ db: Database) throws -> [String] {
+        let index =
+            try Query(db, "PRAGMA index_list(\(quoted(name)))").rows(db) { ($0.text(1), $0.text(3)) }
+            .first { $0.1 == "u" }?.0 ?? ""
+        return try Query(db, "PRAGMA index_info(\(quoted(index)))").rows(db) { $0.text(2) }
+    }
     /// The table that notes rows of a guarded table as they should be; empty between transactions.
     var touchedName: String { "tidemark_touched_" + name }
     var touchedSQL: String { quoted(touchedName) }

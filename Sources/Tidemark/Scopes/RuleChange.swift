@@ -35,10 +35,11 @@ struct RuleChange: Sendable {
     }
 
     private func change(_ db: Database) throws {
+        // The file may be of an older version, and the column of the new rule as new as the rule.
+        try LibrarySchema.install(db)
         let shape = try TableSchema(db, table: table, rule: new)
-        // The column of the new rule may be as new as the rule.
-        try FirstCapture.takeApart(db, shape)
         try Installation.widenShadow(db, shape)
+        try FirstCapture.settle(db, shape)
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.

@@ -16,7 +16,7 @@ struct TableRemoval {
     private var shape: TableSchema { table.shape }
 
     func run() throws {
-        try FirstCapture.takeApart(db, shape)
+        try FirstCapture.settle(db, shape)
         try orphanDepartures()
         for entry in try Inferred.all(db, scope, shape.name) { try orphan(entry) }
         for key in try edited() { try orphan(key) }

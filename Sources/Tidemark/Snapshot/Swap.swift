@@ -35,7 +35,7 @@ struct Swap {
             whole.removeLast()
         }
         var outcome = Applier.Outcome()
-        if !whole.isEmpty { outcome = try swap(Set(whole), changes, record) }
+        if !whole.isEmpty { outcome = try swap(Set(whole), changes, record, isEmpty: bootstrap.rows == 0) }
         (outcome.received, outcome.bytes) = (rows, bytes)
         bootstrap.swapped += whole
         if !isLast {
@@ -68,11 +68,13 @@ struct Swap {
         return (entities, bytes, rows)
     }
 
+    /// - Parameter isEmpty: whether the snapshot has brought no row at all.
     private func swap(
-        _ entities: Set<String>, _ changes: UnsafeRawBufferPointer, _ record: ScopeRecord
+        _ entities: Set<String>, _ changes: UnsafeRawBufferPointer, _ record: ScopeRecord, isEmpty: Bool
     ) throws -> Applier.Outcome {
         let applier = try Applier(
-            db, schema: schema, record: record, declarations: declarations, now: now, entities: entities)
+            db, schema: schema, record: record, declarations: declarations, now: now, entities: entities,
+            keepsFirstCapture: isEmpty)
         guard let bootstrap = record.bootstrap, !applier.tables.isEmpty else { return applier.outcome }
         applier.rememberRowsAbove = bootstrap.version
         let seen = try SeenRecords(db)

@@ -189,9 +189,10 @@ private struct RecordReading {
         let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
         // The marks of a record that leaves are another scope's, and count here once it has moved in again.
         let isHolder = isHolder && (quarantined?.move ?? .no) == .no
-        let shadow = isHolder ? try table.shadow(db, key) : nil
         let row = isHolder ? try table.rowAsItIs(db, key) : nil
-        let unseen = try unseen(shadow)
+        let found = isHolder ? try table.shadow(db, key) : nil
+        let unseen = try unseen(row, found)
+        let shadow = isHolder ? try FirstCapture.shadow(db, shape, key, row: row, found) : nil
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
         machine.place = place(row, quarantined)
@@ -200,9 +201,7 @@ private struct RecordReading {
         machine.base = isDisplaced ? .absent : try base(shadow, row, quarantined, unseen)
         machine.block = isDisplaced ? .displaced : isHolder ? try block(shadow) : .none
         machine.local = isDisplaced ? .edited : try local(shadow, row, quarantined, unseen, machine)
-        // A row of the first capture that is not compared yet is no edit, whatever mark it has.
-        let isUntouched = unseen?.kind == .seed && shadow?.edited == Shadow.seedStamp
-        machine.queue = isUntouched ? .idle : shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
+        machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
         machine.decision = try decision()
         if machines.isTemporary(name) { machine.identity = .temporary }
         machine.knowledge = try knowledge()
@@ -211,10 +210,9 @@ private struct RecordReading {
         return machine
     }
 
-    private func unseen(_ shadow: Shadow?) throws -> Inferred.Entry? {
+    private func unseen(_ row: [Cell]?, _ shadow: Shadow?) throws -> Inferred.Entry? {
         let found = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
-        let place = RecordName(entity: name.table, record: name.record)
-        return try found ?? FirstCapture.entry(db, place, in: name.scope, shadow)
+        return try found ?? FirstCapture.entry(db, shape, id, key, in: name.scope, row: row, shadow)
     }
 
     /// The scope has no rows of the table by its rule, so that operations in flight there say nothing of a row.
@@ -280,7 +278,7 @@ private struct RecordReading {
             // Before the first filling the rows of a table that only comes down pass for the server's.
             return try exists("scope WHERE name = ?1 AND complete IS NOT NULL", [.text(name.scope)])
         }
-        return known != RowHash(shape).hash(ManifestKey.encode(id), row)
+        return known != RowHash(shape).hash(PackedID.encode(id), row)
     }
 
     private func inFlight() throws -> RecordMachine.InFlight {

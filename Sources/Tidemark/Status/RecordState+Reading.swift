@@ -19,7 +19,7 @@ extension RecordState {
             ).first(db, record, { $0.text(0) })
         {
             self = .quarantined(reason: reason)
-        } else if shadow?.mark != nil {
+        } else if try shadow?.mark != nil || Self.isFirst(db, shape, key, row, shadow) {
             self = .pending
         } else if let found = try RecordStateRule.first(db, for: place) {
             self.init(found.state, reason: found.reason)
@@ -28,6 +28,14 @@ extension RecordState {
         } else {
             return nil
         }
+    }
+
+    /// Whether the row is older than its table's capture and was not sent yet.
+    private static func isFirst(
+        _ db: Database, _ shape: TableSchema, _ key: [Cell]?, _ row: [Cell]?, _ shadow: Shadow?
+    ) throws -> Bool {
+        guard let key, row != nil, shadow == nil else { return false }
+        return try FirstCapture.holds(db, shape, key)
     }
 
     init(_ name: RecordStateRule.Name, reason: String?) {

@@ -31,6 +31,9 @@ extension DeviceReport {
                 }
             }
             waiting += try count("tidemark_blocked WHERE entity = \(literal(shape.name))")
+            let first = try FirstCapture.left(db, shape.name)
+            waiting += Int64(min(first.untouched, Self.countLimit))
+            since += [first.since].compactMap { $0 }
         }
         let open = try Outbox.open(db, scope, behind: entries.map(\.id).max() ?? 0, limit: Self.countLimit)
         waiting += open.count

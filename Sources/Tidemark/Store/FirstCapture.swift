@@ -1,18 +1,138 @@
 import GRDB
 import TidemarkWire
 
-/// The rows that a table held when it was captured for the first time, until they are held against the server's. Where
-/// the table has one scope, each gets its shadow at once, as the insert that it is if the server has nothing yet: a
-/// first device has its whole file of such rows. Where the server has something, each of them is held against its row
-/// (``Inferred``).
+/// The rows that a table held when it was captured for the first time, until they are sealed. A first device has its
+/// whole file of such rows, so that nothing is written for each of them: up to a thousand keys are one row of
+/// `tidemark_first_capture`, in the order of the table's key.
+///
+/// Of such a table, from the first of these keys on:
+/// - A row without a shadow is as it was captured, and goes out as the insert that it is.
+/// - A row with a shadow that says `known` was edited or deleted since; the shadow has what stood before.
+/// - A row with a shadow that says `absent` was made since.
+///
+/// While `tidemark_table.uncompared` names a scope, the rows wait to be held against that scope's server. Once it is
+/// seen to have nothing, they are sealed from their table (`OutboxBatcher+FirstCapture`). Whatever else happens turns
+/// them into records that are looked at one by one: into unseen writes where the server has something (``takeApart``),
+/// into edits where it had nothing (``unfold``).
 enum FirstCapture {
+    static let schema = """
+        -- Rows that stood in a table when it was captured for the first time, until they are sealed (FirstCapture).
+        -- first, last: the keys between which they lie. records: how many are left. keys: their keys as an array,
+        -- without the prefix that all begin with; those before first are sealed. mark: the place among the marks of
+        -- those that become edits. captured_at: in milliseconds since 1970.
+        CREATE TABLE tidemark_first_capture(
+            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, first NOT NULL, last NOT NULL,
+            records INTEGER NOT NULL, prefix TEXT NOT NULL, keys TEXT NOT NULL, mark INTEGER NOT NULL,
+            captured_at INTEGER NOT NULL);
+        CREATE INDEX tidemark_first_capture_entity ON tidemark_first_capture(entity);
+
+        """
+
+    /// Keys that lie between two of them, in their order.
+    struct Part {
+        var id: Int64
+        var scope: String
+        var first: Cell
+        var last: Cell
+        var mark: Int64
+        var capturedAt: Int64
+
+        var ends: [Cell] { [first, last] }
+    }
+
+    /// Whether a table's rows may be kept by their keys: each is in the one scope of the table, its id is its key's
+    /// text, and neither a trigger of the app's nor bytes that it names have a say in its operation.
+    static func mayKeep(_ shape: TableSchema, _ db: Database) throws -> Bool {
+        guard !shape.isScopedByColumn, !shape.isGuarded, shape.attachments.isEmpty, shape.key.count == 1 else {
+            return false
+        }
+        switch shape.key[0].affinity {
+        case .integer: return true
+        case .text:
+            return db.declaredCollation(of: shape.key[0].name, in: shape.name)?.uppercased() ?? "BINARY" == "BINARY"
+        case .blob, .real, .numeric: return false
+        }
+    }
+
+    // MARK: What is left
+
+    static func part(_ db: Database, _ entity: String) throws -> Part? {
+        try Query(
+            db,
+            """
+            SELECT id, scope, first, last, mark, captured_at FROM tidemark_first_capture WHERE entity = ?1
+            ORDER BY id LIMIT 1
+            """
+        ).first(db, [.text(entity)]) {
+            Part(
+                id: $0.integer(0), scope: $0.text(1), first: $0.cell(2), last: $0.cell(3), mark: $0.integer(4),
+                capturedAt: $0.integer(5))
+        }
+    }
+
+    static func isLeft(_ db: Database, in scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_first_capture WHERE scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Whether rows of these tables are left.
+    static func isLeft(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
+        try isLeft(db, in: scope) && schema.shapes(in: scope).contains { try part(db, $0.name) != nil }
+    }
+
+    /// How many rows are left that nobody has touched since, of how many that were edited or deleted the shadows tell,
+    /// and when they were captured.
+    static func left(_ db: Database, _ entity: String) throws -> (untouched: Int, touched: Int, since: Int64?) {
+        // A file of an older version may be read before it is brought up to date.
+        guard try FileTable.exists("tidemark_first_capture", db) else { return (0, 0, nil) }
+        let found = try Query(
+            db, "SELECT sum(records), min(captured_at) FROM tidemark_first_capture WHERE entity = ?1"
+        ).first(db, [.text(entity)]) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
+        let shadow = TableSchema.shadowPrefix + entity
+        guard let records = found?.0, let key = try TableSchema.key(ofShadow: shadow, db).first
+        else { return (0, 0, nil) }
+        let touched = try Pending.count(
+            db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(isTouched) AND \(isLeftSQL(entity, quoted(key)))")
+        return (max(0, Int(records) - touched), touched, found?.1)
+    }
+
+    /// Whether a key lies among those that are left.
+    static func holds(_ db: Database, _ shape: TableSchema, _ key: [Cell]) throws -> Bool {
+        guard key.count == 1, try FileTable.exists("tidemark_first_capture", db) else { return false }
+        return try Query(db, "SELECT \(isLeftSQL(shape.name, "?1"))").first(db, key) { $0.integer(0) == 1 } ?? false
+    }
+
+    /// SQL: whether a key is none of the first that is left or behind it.
+    static func isDoneSQL(_ shape: TableSchema, _ row: String) -> String {
+        shape.key.count == 1 ? "(\(isLeftSQL(shape.name, "\(row).\(shape.key[0].sql)")) IS NOT 1)" : "1"
+    }
+
+    private static func isLeftSQL(_ entity: String, _ key: String) -> String {
+        """
+        (\(key) >= (SELECT first FROM tidemark_first_capture WHERE entity = \(literal(entity)) ORDER BY id LIMIT 1))
+        """
+    }
+
+    /// The shadow of a record as it is once the row is sealed.
+    static func shadow(
+        _ db: Database, _ shape: TableSchema, _ key: [Cell], row: [Cell]?, _ found: Shadow?
+    ) throws -> Shadow? {
+        guard try scope(db, shape.name) == nil, try holds(db, shape, key) else { return found }
+        let untouched = row.map { Shadow(state: .known, cells: $0, mark: 1, edited: Shadow.seedStamp) }
+        guard var shadow = found ?? untouched, shadow.state == .known else { return found }
+        (shadow.state, shadow.bases) = (.absent, [Shadow.seedBase: 0])
+        return shadow
+    }
+
+    // MARK: Waiting for the server
+
     /// The one scope of a table whose rows wait; `nil` where none do.
     static func scope(_ db: Database, _ entity: String) throws -> String? {
         try Query(db, "SELECT uncompared FROM tidemark_table WHERE name = ?1")
             .first(db, [.text(entity)]) { $0.optionalText(0) } ?? nil
     }
 
-    static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
+    static func isWaiting(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_table WHERE uncompared = ?1 LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
@@ -22,50 +142,41 @@ enum FirstCapture {
             .execute([.text(entity), .optional(scope)])
     }
 
-    /// Makes all rows of a table that have no shadow rows of its first capture, and lets them wait.
+    /// Lets the rows wait whose keys are kept.
     static func begin(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
-        if try note(db, shape, in: scope) > 0 { try set(db, shape.name, scope.name) }
-    }
-
-    /// Makes all rows of the scope that have no shadow inserts of rows that are older than their capture. Returns how
-    /// many there were.
-    @discardableResult
-    static func note(_ db: Database, _ shape: TableSchema, in scope: Scope) throws -> Int {
-        let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
-        let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
-        // Where a statement reads what it writes, SQLite copies all that it finds first.
-        let isNew =
-            try RecordTable(shape).hasShadows(db)
-            ? "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))" : "1"
-        let mark = try Pending.nextMark(db)
-        try db.execute(
-            sql: """
-                INSERT INTO \(shape.shadowSQL)(
-                  \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
-                  tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
-                SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(mark),
-                  (SELECT \(Pending.nowSQL)), \(Shadow.seedStamp), \(shape.scopeSQL("t")), \(shape.scopeSQL("t"))
-                FROM \(shape.sql) AS t
-                WHERE \(shape.isInSQL(scope, "t")) AND \(shape.isNamedSQL("t")) AND \(isNew)
-                """)
-        return db.changesCount
+        guard try part(db, shape.name) != nil else { return }
+        try set(db, shape.name, scope.name)
+        try Pending.announce(db)
     }
 
     /// The record's unseen write, where it is one of the rows that wait.
-    static func entry(_ db: Database, _ name: RecordName, in scope: String, _ shadow: Shadow?) throws -> Inferred.Entry?
-    {
-        guard shadow?.seed != nil, try Self.scope(db, name.entity) == scope else { return nil }
-        return Inferred.Entry(
-            scope: scope, entity: name.entity, record: name.record, kind: .seed, hash: nil, isHeld: false)
+    static func entry(
+        _ db: Database, _ shape: TableSchema, _ id: RecordID, _ key: [Cell], in scope: String, row: [Cell]?,
+        _ shadow: Shadow?
+    ) throws -> Inferred.Entry? {
+        guard row != nil || shadow != nil, shadow?.state ?? .known == .known,
+            try Self.scope(db, shape.name) == scope, try holds(db, shape, key)
+        else { return nil }
+        return entry(id.text, shape, scope)
     }
 
     /// The first rows that wait, in the order of their records.
     static func entries(
         _ db: Database, _ scope: Scope, _ shape: TableSchema, limit: Int
     ) throws -> [Inferred.Entry] {
-        guard try Self.scope(db, shape.name) == scope.name else { return [] }
-        return try keys(db, shape, limit: limit).compactMap { entry(of: $0, shape, scope.name) }
+        guard try Self.scope(db, shape.name) == scope.name, let part = try part(db, shape.name) else { return [] }
+        return try Query(
+            db,
+            """
+            SELECT prefix || value FROM tidemark_first_capture, json_each(keys)
+            WHERE tidemark_first_capture.id = ?1 LIMIT ?2
+            """
+        ).rows(db, [.integer(part.id), .integer(Int64(limit))]) { entry($0.text(0), shape, scope.name) }
             .sorted { $0.record < $1.record }
+    }
+
+    private static func entry(_ record: String, _ shape: TableSchema, _ scope: String) -> Inferred.Entry {
+        Inferred.Entry(scope: scope, entity: shape.name, record: record, kind: .seed, hash: nil, isHeld: false)
     }
 
     /// The server has nothing of the scope: the rows are inserts. Returns whether any have waited.
@@ -75,77 +186,174 @@ enum FirstCapture {
         return true
     }
 
-    /// Whether rows that wait are gone, and no trigger has noted it: a page of another scope may take them along.
-    static func lacksRows(_ db: Database, _ shape: TableSchema) throws -> Bool {
-        guard try scope(db, shape.name) != nil, try Pending.count(db, "SELECT count(*) FROM tidemark_scope") > 1
-        else { return false }
-        let isRow = shape.key.map { "t.\($0.sql) = +s.\($0.sql)" }.joined(separator: " AND ")
-        return try Query(
-            db,
-            """
-            SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUntouched)
-            AND NOT EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow)) LIMIT 1
-            """
-        ).first(db) { _ in true } ?? false
+    // MARK: One by one
+
+    /// The table is in the file no more, or is looked through anew: none of its rows is kept by its key.
+    static func forget(_ db: Database, _ entity: String) throws {
+        if try scope(db, entity) != nil { try set(db, entity, nil) }
+        try Query(db, "DELETE FROM tidemark_first_capture WHERE entity = ?1").execute([.text(entity)])
     }
 
-    /// The table is in the file no more, or is looked through anew: none of its rows waits.
-    static func forget(_ db: Database, _ entity: String) throws {
-        guard try scope(db, entity) != nil else { return }
-        try set(db, entity, nil)
-        let shadow = TableSchema.shadowPrefix + entity
-        if try FileTable.exists(shadow, db) { try becomeEdits(db, quoted(shadow)) }
+    /// Makes records of a table's rows that are looked at one by one.
+    static func settle(_ db: Database, _ shape: TableSchema) throws {
+        try takeApart(db, shape)
+        try unfold(db, shape)
     }
 
     /// Makes of the rows that wait one unseen write each, which is held against the server's row by itself. A row that
-    /// nobody has touched since is without a shadow then; of one that was edited the shadow has what stood before.
+    /// nobody has touched since is without a shadow; of one that was edited the shadow has what stood before.
     static func takeApart(_ db: Database, _ shape: TableSchema) throws {
         guard let scope = try scope(db, shape.name) else { return }
-        try set(db, shape.name, nil)
-        var last: Int64 = 0
-        while true {
-            let keys = try keys(db, shape, after: last, limit: together)
-            try Inferred.note(db, keys.compactMap { entry(of: $0, shape, scope) })
-            guard let next = keys.last?.row else { break }
-            last = next
+        let key = shape.key[0].sql
+        let keys = try Query(
+            db,
+            """
+            SELECT t.\(key) FROM \(shape.sql) AS t
+            WHERE t.\(key) BETWEEN ?1 AND ?2 AND \(shape.isNamedSQL("t")) AND \(isNew(shape))
+            UNION ALL SELECT \(key) FROM \(shape.shadowSQL) WHERE \(key) BETWEEN ?1 AND ?2 AND \(isTouched)
+            """)
+        while let part = try part(db, shape.name) {
+            let ids = try keys.rows(db, part.ends) { shape.recordID($0.cells(0..<1)) }
+            try Inferred.note(db, ids.compactMap { $0.map { entry($0.text, shape, scope) } })
+            try drop(db, part)
         }
-        try becomeEdits(db, shape.shadowSQL)
+        try set(db, shape.name, nil)
     }
 
-    /// Leaves a shadow to those rows alone that were edited since, with what stood before.
-    private static func becomeEdits(_ db: Database, _ shadow: String) throws {
-        try Query(db, "DELETE FROM \(shadow) WHERE \(isUntouched)").execute()
+    /// Before rows of a scope are written: its pages may write any row, and take along rows of other scopes' tables.
+    ///
+    /// - Parameter scope: `nil`: rows that wait are taken apart elsewhere.
+    static func settle(_ db: Database, _ schema: SyncSchema, writing scope: Scope?) throws {
+        guard try Query(db, "SELECT 1 FROM tidemark_first_capture LIMIT 1").first(db, [], { _ in true }) != nil
+        else { return }
+        for shape in schema.shapes {
+            if let scope, shape.rule.mayHold(scope) { try takeApart(db, shape) }
+            try unfold(db, shape)
+        }
+    }
+
+    /// Makes edits with shadows and marks of the rows that are left, where they do not wait for the server.
+    static func unfold(_ db: Database, _ shape: TableSchema) throws {
+        guard let part = try part(db, shape.name), try scope(db, shape.name) == nil else { return }
+        let key = shape.key[0].sql
+        try becomeSeeds(db, shape, where: "\(key) >= ?1", [part.first])
+        try note(db, shape, part, where: "t.\(key) >= ?1")
+        try forget(db, shape.name)
+    }
+
+    /// Makes all rows of the scope that have no shadow inserts of rows that are older than their capture.
+    static func note(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
+        try note(db, shape, nil, where: shape.isInSQL(scope, "t"))
+    }
+
+    /// - Parameters:
+    ///   - part: what the marks are made of; `nil`: they are behind all others, and of now.
+    ///   - isMeant: SQL, in which ?1 is the part's first key.
+    private static func note(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
+        let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
+        // Where a statement reads what it writes, SQLite copies all that it finds first.
+        let isNew = try RecordTable(shape).hasShadows(db) ? isNew(shape) : "1"
+        let mark = try part?.mark ?? Pending.nextMark(db)
+        // Whatever rule the table has got since, the rows of a part are in its one scope.
+        let place = part == nil ? shape.scopeSQL("t") : "NULL"
         try Query(
             db,
             """
-            UPDATE \(shadow) SET tidemark_state = \(Shadow.State.known.rawValue), tidemark_bases = NULL WHERE \(isSeed)
+            INSERT INTO \(shape.shadowSQL)(
+              \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
+              tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
+            SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(mark),
+              (SELECT \(part.map { String($0.capturedAt) } ?? Pending.nowSQL)), \(Shadow.seedStamp), \(place), \(place)
+            FROM \(shape.sql) AS t WHERE \(isMeant) AND \(shape.isNamedSQL("t")) AND \(isNew)
             """
-        ).execute()
+        ).execute(part.map { [$0.first] } ?? [])
     }
 
-    /// Rows that are taken apart with one statement.
-    private static let together = 1024
-    private static let isSeed = "tidemark_bases = \(literal(Shadow.seedBases))"
-    private static let isUntouched = "\(isSeed) AND tidemark_edited = \(Shadow.seedStamp) AND tidemark_gone IS NULL"
+    // MARK: On the way out
 
-    private static func keys(
-        _ db: Database, _ shape: TableSchema, after last: Int64 = 0, limit: Int
-    ) throws -> [(row: Int64, key: [Cell])] {
-        let columns = shape.key.map { ", \($0.sql)" }.joined()
-        return try Query(
+    /// Lets the shadows of a part's edited and deleted rows say that the server has no such rows. Returns whether any
+    /// row between the part's ends has a shadow.
+    static func meetEdits(_ db: Database, _ shape: TableSchema, _ part: Part) throws -> Bool {
+        let isInside = "\(shape.key[0].sql) BETWEEN ?1 AND ?2"
+        let isAny = try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE \(isInside) LIMIT 1")
+            .first(db, part.ends) { _ in true }
+        guard isAny != nil else { return false }
+        try becomeSeeds(db, shape, where: isInside, part.ends)
+        return true
+    }
+
+    /// The rows of a part that have no shadow: their keys and data, in the order of the keys.
+    ///
+    /// - Parameter areEdited: whether some have one.
+    static func rows(_ shape: TableSchema, areEdited: Bool) -> String {
+        let key = shape.key[0].sql
+        let columns = (shape.key + shape.data).map { "t.\($0.sql)" }.joined(separator: ", ")
+        return """
+            SELECT \(columns) FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2
+            \(areEdited ? "AND \(isNew(shape))" : "") ORDER BY t.\(key)
+            """
+    }
+
+    /// Gives rows that are sealed their shadows, in the order of their keys. Returns the numbers of these.
+    static func noteSealed(
+        _ db: Database, _ shape: TableSchema, from first: Cell, through last: Cell
+    ) throws -> ClosedRange<Int64>? {
+        let key = shape.key[0].sql
+        let columns = shape.columns.map(\.sql).joined(separator: ", ")
+        try Query(
             db,
             """
-            SELECT tidemark_row\(columns) FROM \(shape.shadowSQL)
-            WHERE tidemark_row > ?1 AND \(isSeed) ORDER BY tidemark_row LIMIT ?2
+            INSERT INTO \(shape.shadowSQL)(\(columns), tidemark_state, tidemark_bases, tidemark_edited)
+            SELECT \(shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")),
+              \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(Shadow.seedStamp)
+            FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2 AND \(isNew(shape)) ORDER BY t.\(key)
             """
-        ).rows(db, [.integer(last), .integer(Int64(limit))]) { ($0.integer(0), $0.cells(1..<(shape.key.count + 1))) }
+        ).execute([first, last])
+        let (count, end) = (Int64(db.changesCount), db.lastInsertedRowID)
+        return count > 0 ? (end - count + 1)...end : nil
     }
 
-    private static func entry(
-        of found: (row: Int64, key: [Cell]), _ shape: TableSchema, _ scope: String
-    ) -> Inferred.Entry? {
-        shape.recordID(found.key).map { id in
-            Inferred.Entry(scope: scope, entity: shape.name, record: id.text, kind: .seed, hash: nil, isHeld: false)
-        }
+    static func drop(_ db: Database, _ part: Part) throws {
+        try Query(db, "DELETE FROM tidemark_first_capture WHERE id = ?1").execute([.integer(part.id)])
+    }
+
+    /// All before a key of the part is sealed.
+    static func goOn(_ db: Database, _ shape: TableSchema, _ part: Part, from key: Cell) throws {
+        let isOpen = """
+            \(keySQL(isText: shape.key[0].affinity == .text)) >= ?2 AND NOT EXISTS (
+              SELECT 1 FROM \(shape.shadowSQL) AS s WHERE s.\(shape.key[0].sql) = \
+            \(keySQL(isText: shape.key[0].affinity == .text)))
+            """
+        try Query(
+            db,
+            """
+            UPDATE tidemark_first_capture SET first = ?2,
+              records = (SELECT count(*) FROM json_each(keys) WHERE \(isOpen)) WHERE id = ?1
+            """
+        ).execute([.integer(part.id), key])
+    }
+
+    // MARK: SQL
+
+    /// A key out of a part's array, beside that array's element.
+    static func keySQL(isText: Bool) -> String { isText ? "(prefix || value)" : "CAST(value AS INTEGER)" }
+
+    private static let isTouched = "tidemark_state = \(Shadow.State.known.rawValue)"
+
+    private static func isNew(_ shape: TableSchema) -> String {
+        let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
+        return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))"
+    }
+
+    private static func becomeSeeds(
+        _ db: Database, _ shape: TableSchema, where isMeant: String, _ cells: [Cell]
+    ) throws {
+        try Query(
+            db,
+            """
+            UPDATE \(shape.shadowSQL) SET tidemark_state = \(Shadow.State.absent.rawValue),
+              tidemark_bases = \(literal(Shadow.seedBases)) WHERE \(isMeant) AND \(isTouched)
+            """
+        ).execute(cells)
     }
 }

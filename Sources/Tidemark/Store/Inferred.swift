@@ -143,12 +143,12 @@ enum Inferred {
 
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT 1")
-            .first(db, [.text(scope.name)]) { _ in true } ?? FirstCapture.isAny(db, scope)
+            .first(db, [.text(scope.name)]) { _ in true } ?? FirstCapture.isWaiting(db, scope)
     }
 
     /// Whether rows of a scope were written unseen, besides the records named.
     static func isAny(_ db: Database, _ scope: Scope, besides known: Set<RefetchQueue.Record>) throws -> Bool {
-        if try FirstCapture.isAny(db, scope) { return true }
+        if try FirstCapture.isWaiting(db, scope) { return true }
         return try Query(db, "SELECT entity, record FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT ?2")
             .rows(db, [.text(scope.name), .integer(Int64(known.count) + 1)]) { ($0.text(0), RecordID($0.text(1))) }
             .contains { entity, id in id.map { !known.contains(RefetchQueue.Record(entity: entity, id: $0)) } ?? true }

@@ -45,8 +45,11 @@ enum LibraryMigration {
             try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
         }
         if found < 12 { try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN uncompared TEXT") }
+        // In version 12 each row that waited had a shadow. It is sent, and gives way to a row that the server has.
+        let waitsNoMore = "UPDATE tidemark_table SET uncompared = NULL WHERE uncompared IS NOT NULL"
+        if found < 13 { try db.execute(sql: FirstCapture.schema + waitsNoMore) }
         // Before version 7 the indexes are made anew with their table.
-        if found >= 7, found < 11 { try Outbox.renewIndexes(db) }
+        if (7..<11).contains(found) { try Outbox.renewIndexes(db) }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

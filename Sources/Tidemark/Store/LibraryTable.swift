@@ -56,6 +56,7 @@ struct LibraryTable: Hashable, Sendable {
         .init("manifest", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
         .init("manifested", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
         .init("inferred", [.scope, .entity, .record], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
+        .init("first_capture", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
         .init("confirmed", [.entity, .record]),
         .init("bootstrap", [.scope, .entity], [.scopeRemoval]),
         .init("staged", [.scope], [.scopeRemoval]),

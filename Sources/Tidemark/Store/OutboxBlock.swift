@@ -4,7 +4,8 @@ import TidemarkGzip
 import TidemarkWire
 
 /// One block of ``OutboxHistory``: rows of the outbox, column by column, compressed together. An integer is written as
-/// its distance to the same column's of the row before, since keys, versions and times follow each other.
+/// its distance to the same column's of the row before, since keys, versions and times follow each other. Record ids
+/// that are numbers or UUIDs are written as such, once for each operation: compression would make more of their digits.
 struct OutboxBlock {
     /// A row of the outbox.
     struct Operation {
@@ -15,6 +16,9 @@ struct OutboxBlock {
         var version: Version { integer(2) }
         var finishedAt: Int64 { integer(3) }
         var name: RecordName { RecordName(entity: text(4), record: text(5)) }
+        /// The record's id.
+        var record: [UInt8] { bytes(5) ?? [] }
+        var members: [UInt8] { bytes(7) ?? [] }
 
         /// One without a verdict, as it stands once the server has taken it as it was sent.
         func taken(at version: Version, now: Int64) -> Operation {
@@ -30,7 +34,7 @@ struct OutboxBlock {
         func entry(lane: String) -> OutboxEntry {
             OutboxEntry(
                 id: id, key: OperationKey(lane: lane, number: number), entity: name.entity, record: name.record,
-                isDelete: text(6) == TidemarkWire.Operation.Kind.delete.rawValue, members: bytes(7) ?? [],
+                isDelete: text(6) == TidemarkWire.Operation.Kind.delete.rawValue, members: members,
                 content: bytes(8), resolved: nil, group: bytes(9).map { String(decoding: $0, as: UTF8.self) })
         }
 
@@ -67,17 +71,36 @@ struct OutboxBlock {
     private(set) var version: Version = 0
     private(set) var finishedAt: Int64 = 0
     private(set) var lastID: Int64 = 0
-    private var writer = ByteWriter()
-    private var last = [Int64](repeating: 0, count: names.count)
+    private var columns = names.map { _ in Column() }
+    /// The bytes of the records' ids, where all are UUIDs so far.
+    private var uuids: [UInt8] = []
 
     /// Its size before it is compressed.
-    var byteCount: Int { writer.bytes.count }
+    private(set) var byteCount = 0
+
+    /// What is written of one column.
+    fileprivate struct Column {
+        var writer = ByteWriter()
+        var last: Int64 = 0
+    }
 
     /// A row of ``columns``.
     static func operation(_ row: Query) -> Operation { Operation(cells: row.cells(0..<names.count)) }
 
     mutating func append(_ operation: Operation) {
-        for (column, cell) in operation.cells.enumerated() { append(cell, column) }
+        // Members are JSON and never hold the byte that stands for the id.
+        let record = operation.members.contains(Self.place) ? nil : Self.shortened(operation.record)
+        for (column, cell) in operation.cells.enumerated() {
+            let before = columns[column].writer.bytes.count
+            switch (column, record) {
+            case (Self.record, let record?):
+                columns[column].append(key: record)
+                if case .uuid(let bytes) = record { uuids += bytes }
+            case (Self.members, _?): columns[column].append(Self.replacing(operation.record, in: cell))
+            default: columns[column].append(cell)
+            }
+            byteCount += columns[column].writer.bytes.count - before
+        }
         let number = operation.number
         numbers = count == 0 ? number...number : min(numbers.lowerBound, number)...max(numbers.upperBound, number)
         version = max(version, operation.version)
@@ -86,39 +109,81 @@ struct OutboxBlock {
         count += 1
     }
 
-    private mutating func append(_ cell: Cell, _ column: Int) {
-        switch cell {
-        case .null: writer.integer(Tag.null)
-        case .integer(let value):
-            let distance = value &- last[column]
-            last[column] = value
-            writer.integer(Tag.integer)
-            // Small distances downwards are small numbers too.
-            writer.integer(distance << 1 ^ distance >> 63)
-        case .real(let bits):
-            writer.integer(Tag.real)
-            writer.integer(Int64(bitPattern: bits))
-        case .text(let bytes):
-            writer.integer(Tag.text)
-            writer.run(bytes)
-        case .blob(let bytes):
-            writer.integer(Tag.blob)
-            writer.run(bytes)
+    func compressed() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.integer(Tag.columns)
+        writer.integer(Int64(count))
+        var bytes = writer.bytes
+        for (column, written) in columns.enumerated() {
+            bytes += column == Self.record ? planes ?? written.writer.bytes : written.writer.bytes
+        }
+        return Gzip.compress(bytes)
+    }
+
+    /// UUIDs byte by byte: what they have in common comes together. `nil` where other ids are among them.
+    private var planes: [UInt8]? {
+        guard uuids.count == count * Self.uuidBytes else { return nil }
+        var writer = ByteWriter()
+        writer.integer(Tag.planes)
+        return (0..<Self.uuidBytes).reduce(into: writer.bytes) { bytes, place in
+            for start in stride(from: place, to: uuids.count, by: Self.uuidBytes) { bytes.append(uuids[start]) }
         }
     }
 
-    func compressed() -> [UInt8] { Gzip.compress(writer.bytes) }
+    /// Returns the ids that ``planes`` has written.
+    private static func uuids(_ reader: inout ByteReader, _ count: Int) -> [Cell]? {
+        guard let planes = reader.bytes(uuidBytes * count) else { return nil }
+        var cells: [Cell] = []
+        for row in 0..<count {
+            let bytes = (0..<uuidBytes).map { planes[planes.startIndex + $0 * count + row] }
+            guard let id = PackedID.decode(bytes[...]) else { return nil }
+            cells.append(.text(id.text))
+        }
+        return cells
+    }
 
-    /// Returns the operations of a block; of one that was altered, those before the damage, or none.
+    /// Returns the operations of a block; of one that was altered none, or those before the damage.
     static func operations(_ compressed: [UInt8]) -> [Operation] {
         guard let bytes = try? Gzip.decompress(compressed, limit: limit) else { return [] }
         var reader = ByteReader(bytes)
+        let mark = reader
+        guard reader.integer() == Tag.columns else {
+            reader = mark
+            return operationsByRow(&reader)
+        }
+        guard let count = reader.integer(), (0...Int64(bytes.count)).contains(count) else { return [] }
+        var rows = [[Cell]](repeating: [], count: Int(count))
+        var areShort = [Bool](repeating: false, count: rows.count)
+        for column in names.indices {
+            var last: Int64 = 0
+            let mark = reader
+            if column == record, reader.integer() == Tag.planes {
+                guard let ids = uuids(&reader, rows.count) else { return [] }
+                for (row, id) in ids.enumerated() { rows[row].append(id) }
+                areShort = areShort.map { _ in true }
+                continue
+            }
+            reader = mark
+            for row in rows.indices {
+                guard let tag = reader.integer(), let cell = cell(tag, &reader, &last) else { return [] }
+                if column == record { areShort[row] = tag >= Tag.number }
+                let isPlace = column == members && areShort[row]
+                rows[row].append(isPlace ? putting(rows[row][record], into: cell) : cell)
+            }
+        }
+        return reader.isAtEnd ? rows.map(Operation.init) : []
+    }
+
+    /// Before library version 13 the rows of a block stood one behind the other.
+    private static func operationsByRow(_ reader: inout ByteReader) -> [Operation] {
         var last = [Int64](repeating: 0, count: names.count)
         var operations: [Operation] = []
         while !reader.isAtEnd {
             var cells: [Cell] = []
             for column in names.indices {
-                guard let cell = cell(&reader, &last[column]) else { return operations }
+                guard let tag = reader.integer(), let cell = cell(tag, &reader, &last[column]) else {
+                    return operations
+                }
                 cells.append(cell)
             }
             operations.append(Operation(cells: cells))
@@ -126,25 +191,109 @@ struct OutboxBlock {
         return operations
     }
 
-    private static func cell(_ reader: inout ByteReader, _ last: inout Int64) -> Cell? {
-        switch reader.integer() {
+    private static func cell(_ tag: Int64, _ reader: inout ByteReader, _ last: inout Int64) -> Cell? {
+        switch tag {
         case Tag.null: return .null
-        case Tag.integer:
-            guard let folded = reader.integer() else { return nil }
-            last &+= Int64(bitPattern: UInt64(bitPattern: folded) >> 1) ^ -(folded & 1)
-            return .integer(last)
+        case Tag.integer: return reader.distance(from: &last).map(Cell.integer)
         case Tag.real: return reader.integer().map { .real(bits: UInt64(bitPattern: $0)) }
         case Tag.text: return reader.run().map { .text(Array($0)) }
         case Tag.blob: return reader.run().map { .blob(Array($0)) }
+        case Tag.number: return reader.distance(from: &last).map { .text(String($0)) }
+        case Tag.uuid: return reader.run().flatMap { PackedID.decode($0) }.map { .text($0.text) }
         default: return nil
         }
     }
 
-    private enum Tag {
+    fileprivate enum Tag {
         static let null: Int64 = 0
         static let integer: Int64 = 1
         static let real: Int64 = 2
         static let text: Int64 = 3
         static let blob: Int64 = 4
+        /// Begins a block that stands column by column.
+        static let columns: Int64 = 5
+        /// A record's id: a decimal number, and a UUID.
+        static let number: Int64 = 6
+        static let uuid: Int64 = 7
+        /// Begins a column of UUIDs alone.
+        static let planes: Int64 = 8
+    }
+
+    // MARK: Record ids
+
+    private static let record = 5
+    private static let members = 7
+    private static let uuidBytes = 17
+
+    /// An id that takes fewer bytes than its text.
+    fileprivate enum ShortID {
+        case number(Int64)
+        case uuid([UInt8])
+    }
+
+    private static func shortened(_ record: [UInt8]) -> ShortID? {
+        record.withUnsafeBytes { PackedID.number($0).map(ShortID.number) ?? PackedID.uuid($0).map(ShortID.uuid) }
+    }
+
+    /// Stands for the record's id among an operation's members.
+    private static let place: UInt8 = 0
+    private static let idMember = Array(#""id":""#.utf8)
+
+    private static func replacing(_ record: [UInt8], in members: Cell) -> Cell {
+        guard case .blob(var bytes) = members, let member = bytes.firstRange(of: idMember),
+            bytes[member.upperBound...].starts(with: record)
+        else { return members }
+        bytes.replaceSubrange(member.upperBound..<(member.upperBound + record.count), with: [place])
+        return .blob(bytes)
+    }
+
+    private static func putting(_ record: Cell, into members: Cell) -> Cell {
+        guard case .blob(var bytes) = members, case .text(let record) = record, let at = bytes.firstIndex(of: place)
+        else { return members }
+        bytes.replaceSubrange(at...at, with: record)
+        return .blob(bytes)
+    }
+}
+
+extension OutboxBlock.Column {
+    mutating func append(_ cell: Cell) {
+        switch cell {
+        case .null: writer.integer(OutboxBlock.Tag.null)
+        case .integer(let value): append(value, as: OutboxBlock.Tag.integer)
+        case .real(let bits):
+            writer.integer(OutboxBlock.Tag.real)
+            writer.integer(Int64(bitPattern: bits))
+        case .text(let bytes):
+            writer.integer(OutboxBlock.Tag.text)
+            writer.run(bytes)
+        case .blob(let bytes):
+            writer.integer(OutboxBlock.Tag.blob)
+            writer.run(bytes)
+        }
+    }
+
+    fileprivate mutating func append(key: OutboxBlock.ShortID) {
+        switch key {
+        case .number(let value): append(value, as: OutboxBlock.Tag.number)
+        case .uuid(let bytes):
+            writer.integer(OutboxBlock.Tag.uuid)
+            writer.run(bytes)
+        }
+    }
+
+    private mutating func append(_ value: Int64, as tag: Int64) {
+        writer.integer(tag)
+        let distance = value &- last
+        last = value
+        // Small distances downwards are small numbers too.
+        writer.integer(distance << 1 ^ distance >> 63)
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func distance(from last: inout Int64) -> Int64? {
+        guard let folded = integer() else { return nil }
+        last &+= Int64(bitPattern: UInt64(bitPattern: folded) >> 1) ^ -(folded & 1)
+        return last
     }
 }

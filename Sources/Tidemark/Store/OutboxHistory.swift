@@ -21,9 +21,9 @@ package enum OutboxHistory {
         """
 
     /// Operations in one block.
-    static let blockLimit = 512
+    static let blockLimit = 1000
     /// Bytes of one block before it is compressed, but for its last operation.
-    private static let blockBytes = 256 << 10
+    private static let blockBytes = 512 << 10
 
     // MARK: Packing
 

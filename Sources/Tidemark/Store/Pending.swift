@@ -34,13 +34,15 @@ enum Pending {
                 }
             }
         }
+        if try FirstCapture.isLeft(db, schema, scope) { return true }
         if try !QuarantinedRow.departures(db, scope, limit: 1).isEmpty { return true }
         return try Outbox.hasOpen(db, scope)
     }
 
     /// Whether a record waits to be sealed.
     static func isMarked(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
-        try schema.shapes(in: scope).contains { shape in
+        if try FirstCapture.isLeft(db, schema, scope) { return true }
+        return try schema.shapes(in: scope).contains { shape in
             try shape.placesSQL(scope).contains { place in
                 let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) LIMIT 1"
                 return try Query(db, sql).first(db) { _ in true } ?? false
@@ -51,9 +53,9 @@ enum Pending {
     static func marks(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Int {
         try schema.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")
-            return sum
-                + (try count(
-                    db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND (\(places))"))
+            let marks = try count(
+                db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND (\(places))")
+            return try sum + marks + FirstCapture.left(db, shape.name).untouched
         }
     }
 
@@ -88,8 +90,9 @@ enum Pending {
                 try Query(
                     db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"
                 ).first(db) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
-            total += Int(count)
-            oldest = [oldest, since].compactMap { $0 }.min()
+            let first = try FirstCapture.left(db, String(shadow.dropFirst(TableSchema.shadowPrefix.count)))
+            total += Int(count) + first.untouched
+            oldest = [oldest, since, first.since].compactMap { $0 }.min()
         }
         return (total, oldest)
     }

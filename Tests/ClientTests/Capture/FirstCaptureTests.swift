@@ -30,7 +30,8 @@ struct FirstCaptureTests {
 
     private func expectNothingWaits(_ device: Device) async throws {
         for place in [
-            "tidemark_table WHERE uncompared IS NOT NULL", "tidemark_inferred", "tidemark_shadow_item",
+            "tidemark_table WHERE uncompared IS NOT NULL", "tidemark_inferred", "tidemark_first_capture",
+            "tidemark_shadow_item", "tidemark_state_item",
             "tidemark_operation WHERE finished_at IS NULL",
         ] { #expect(try await device.count(place) == 0, "\(place)") }
     }
@@ -40,8 +41,10 @@ struct FirstCaptureTests {
         let device = try await device("first")
         _ = try await device.installed()
         #expect(try await device.count("tidemark_table WHERE uncompared = 'w:1'") == 1)
-        #expect(try await device.count("tidemark_shadow_item") == 200)
+        #expect(try await device.count("tidemark_shadow_item") == 0)
+        #expect(try await device.rows("SELECT sum(records) FROM tidemark_first_capture") == ["200"])
         #expect(try await device.engine().status().pending == 200)
+        #expect(try await device.count("tidemark_state_item WHERE tidemark_state = 'pending'") == 200)
         await device.wire.nextRecords { _, _ in throw Wire.Lost() }
         await #expect(throws: (any Error).self) { try await device.sync() }
         #expect(try await device.count("tidemark_operation") == 0)
@@ -129,6 +132,10 @@ struct FirstCaptureTests {
     func dropped() async throws {
         let device = try await device("first")
         let shape = try #require(try await device.installed()["item"])
+        try await device.writer.write { db in
+            _ = try FirstCapture.end(db, shape, in: Device.scope)
+            try FirstCapture.unfold(db, shape)
+        }
         func numbered(_ edit: String, _ records: [String]) async throws -> Bool {
             try await device.writer.write { db in
                 try db.execute(sql: "UPDATE tidemark_shadow_item SET tidemark_mark = NULL; " + edit)

@@ -42,7 +42,7 @@ struct PreexistingRowTests {
             let manifest = Manifest(db: db, scope: Device.scope, entity: "kind")
             for id in try manifest.ids() {
                 let row = try #require(try shape.key(of: id).flatMap { try RecordTable(shape).row(db, $0) })
-                #expect(try manifest.hash(of: id) == RowHash(shape).hash(ManifestKey.encode(id), row))
+                #expect(try manifest.hash(of: id) == RowHash(shape).hash(PackedID.encode(id), row))
             }
         }
     }

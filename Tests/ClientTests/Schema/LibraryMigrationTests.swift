@@ -5,11 +5,20 @@ import Testing
 
 @Suite("A file that an older version has written")
 struct LibraryMigrationTests {
-    /// Takes away what came with version 12.
-    private static let eleven = """
-        ALTER TABLE tidemark_table DROP COLUMN uncompared; UPDATE tidemark_meta SET value = '11' WHERE key = 'schema';
+    /// Takes away what came with version 13.
+    private static let twelve = """
+        DROP VIEW IF EXISTS tidemark_state_note; DROP TABLE tidemark_first_capture;
+        UPDATE tidemark_meta SET value = '12' WHERE key = 'schema';
 
         """
+
+    /// Takes away what came with version 12.
+    private static let eleven =
+        twelve + """
+            ALTER TABLE tidemark_table DROP COLUMN uncompared;
+            UPDATE tidemark_meta SET value = '11' WHERE key = 'schema';
+
+            """
 
     /// Makes of today's indexes two of version 10, spelled in another way.
     private static let ten =
@@ -33,7 +42,7 @@ struct LibraryMigrationTests {
     /// Makes of today's tables those of version 6: an operation's state was in three columns.
     private static let six =
         eleven + eight + """
-            DROP VIEW tidemark_state_note;
+            DROP VIEW IF EXISTS tidemark_state_note;
             DROP TABLE tidemark_history; ALTER TABLE tidemark_bootstrap DROP COLUMN total;
             DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_rejected;
             DROP INDEX tidemark_operation_replay; DROP INDEX tidemark_operation_packable;
@@ -128,13 +137,14 @@ struct LibraryMigrationTests {
         return device
     }
 
-    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10, 11])
+    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10, 11, 12])
     func form(version: Int) async throws {
         let device = try await device()
         let today = try await form(device)
         // This index came with version 8.
         if version < 8 { try await device.sql("DROP INDEX tidemark_quarantine_kept") }
         switch version {
+        case 12: try await device.sql(Self.twelve)
         case 11: try await device.sql(Self.eleven)
         case 10: try await device.sql(Self.ten)
         case 9: try await device.sql(Self.ten + Self.nine)
@@ -147,7 +157,38 @@ struct LibraryMigrationTests {
         #expect(try await form(device) != today)
         try await device.engine().install()
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"12\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"13\""])
+    }
+
+    /// As version 12 kept rows that waited: each with a shadow.
+    private static let shadowed = """
+        INSERT INTO tidemark_shadow_note(
+          id, title, body, rank, slug, tidemark_state, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited)
+        SELECT id, title, body, rank, slug, 0, '{"\\u0001":0}', 1, 1, 0 FROM note;
+        UPDATE note SET title = 'edited' WHERE id = 'b'; DELETE FROM note WHERE id = 'c';
+        UPDATE tidemark_table SET uncompared = 'w:1';
+
+        """
+
+    @Test("rows of a first capture that waited for the server with shadows give way to its rows or are sent")
+    func waiting() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let other = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "other")
+        try await other.sql("INSERT INTO note (id, title) VALUES ('a', 'theirs')")
+        try await other.sync()
+        let rows = "INSERT INTO note (id, title) VALUES ('a', 'mine'), ('b', 'mine'), ('c', 'mine'), ('d', 'mine');"
+        let device = try await Device(noteSchema + rows, tables: ["note"], server: server, in: directory)
+        _ = try await device.installed()
+        try await device.sql("DELETE FROM tidemark_first_capture;" + Self.shadowed + Self.twelve)
+        try await device.sync()
+        try await other.sync()
+        let kept = "SELECT id, title FROM note ORDER BY id"
+        #expect(try await device.rows(kept) == [#""a"|"theirs""#, #""b"|"edited""#, #""d"|"mine""#])
+        #expect(try await other.rows(kept) == device.rows(kept))
+        for place in ["tidemark_shadow_note", "tidemark_inferred", "tidemark_table WHERE uncompared IS NOT NULL"] {
+            #expect(try await device.count(place) == 0)
+        }
     }
 
     @Test("keeps what it held: edits that wait, rows off their table, the scan, and edits not sent yet")

@@ -140,6 +140,19 @@ extension OracleDevice.Sight {
         return table.reading(columns, shadow: known)
     }
 
+    /// Rows of the first capture that are not sealed yet: the server has none of them.
+    mutating func readFirstCapture(_ db: Database, _ table: OracleTable, _ names: OracleNames) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT prefix || value FROM tidemark_first_capture, json_each(keys) WHERE entity = ?
+                AND CASE typeof(first) WHEN 'integer' THEN value ELSE prefix || value END >= first
+                """)
+        for record in try String.fetchAll(statement, arguments: [table.name]) {
+            let key = names[OracleKey(entity: table.name, record: record)]
+            if rows[key] != nil || shadows[key] != nil { shadows.updateValue(nil, forKey: key) }
+        }
+    }
+
     private static func columns(_ db: Database, _ table: String) throws -> Set<String> {
         Set(try String.fetchAll(db.cachedStatement(sql: "SELECT name FROM pragma_table_info(?)"), arguments: [table]))
     }

@@ -130,6 +130,7 @@ extension OracleDevice.Sight {
                 shadows.updateValue(cells, forKey: names[key])
             }
             odd[table.name]?.sort()
+            try readFirstCapture(db, table, names)
         }
         try Self.each(db, "SELECT entity, record FROM tidemark_refetch") {
             refetch.insert(names[OracleKey(entity: $0[0], record: $0[1])])

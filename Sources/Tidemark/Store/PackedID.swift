@@ -1,10 +1,11 @@
 import TidemarkWire
 
-/// A record's id as the manifest keeps it: shorter than its text, in an order of its own that every range shares.
+/// A record's id as the manifest and the history keep it: shorter than its text, in an order of its own that every
+/// range of the manifest shares.
 ///
 /// The first byte says the form. Integers and UUIDs, which most keys are, take 9 and 17 bytes; ids that come in
 /// ascending order stay in ascending order, so that a bootstrap writes each range once.
-enum ManifestKey {
+enum PackedID {
     private static let text: UInt8 = 1
     private static let lowerUUID: UInt8 = 2
     private static let upperUUID: UInt8 = 3
@@ -16,8 +17,8 @@ enum ManifestKey {
     }
 
     static func encode(_ id: UnsafeRawBufferPointer) -> [UInt8] {
-        if let number = decimal(id) { return encode(number) }
-        if id.count == 36, let uuid = uuid(id) { return uuid }
+        if let number = number(id) { return encode(number) }
+        if let uuid = uuid(id) { return uuid }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(id.count + 1)
         bytes.append(text)
@@ -53,7 +54,7 @@ enum ManifestKey {
     }
 
     /// The number that the text spells as the wire does: no sign but a minus, no leading zero.
-    private static func decimal(_ id: UnsafeRawBufferPointer) -> Int64? {
+    static func number(_ id: UnsafeRawBufferPointer) -> Int64? {
         guard (1...20).contains(id.count) else { return nil }
         var number: Int64 = 0
         let isNegative = id[0] == UInt8(ascii: "-")
@@ -77,7 +78,8 @@ enum ManifestKey {
     private static func isHyphen(at index: Int) -> Bool { index == 8 || index == 13 || index == 18 || index == 23 }
 
     /// `nil` where the text is no UUID, or mixes upper and lower case.
-    private static func uuid(_ id: UnsafeRawBufferPointer) -> [UInt8]? {
+    static func uuid(_ id: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard id.count == 36 else { return nil }
         var bytes: [UInt8] = [lowerUUID]
         bytes.reserveCapacity(17)
         var (hasLower, hasUpper, half): (Bool, Bool, UInt8?) = (false, false, nil)

@@ -1,0 +1,123 @@
+import GRDB
+import TidemarkWire
+
+/// An app's first sync may send all that its tables hold. Such rows are sealed a part at a time: one statement reads
+/// them, few write their operations, and one gives them their shadows.
+extension OutboxBatcher {
+    /// Seals what is left of the first captures of the scope's tables, as far as there is room. A table in which other
+    /// things have a say in an operation gets shadows and marks instead.
+    func sealFirstCaptures(_ batch: inout Batch, _ tables: [RecordTable], _ budget: inout Budget) throws {
+        guard try FirstCapture.isLeft(db, in: scope.scope) else { return }
+        for table in tables {
+            while !budget.isSpent, let part = try FirstCapture.part(db, table.shape.name) {
+                guard try FirstCapture.scope(db, table.shape.name) == nil else { break }
+                guard try areSealedByKeys(batch, table) else {
+                    try FirstCapture.unfold(db, table.shape)
+                    break
+                }
+                try seal(part, &batch, table, &budget)
+            }
+        }
+    }
+
+    /// Whether nothing but the row itself has a say in its operation.
+    private func areSealedByKeys(_ batch: Batch, _ table: RecordTable) throws -> Bool {
+        let declared = declarations.entity(table.shape.name)
+        return try FirstCapture.mayKeep(table.shape, db) && !batch.hasKnownVersions && !batch.hasBlocked
+            && batch.identity == nil && !batch.dependence.hasReferences(in: table.shape)
+            && declared.direction != .pull && !table.shape.data.contains { declared.isServerField($0.name) }
+    }
+
+    private func seal(
+        _ part: FirstCapture.Part, _ batch: inout Batch, _ table: RecordTable, _ budget: inout Budget
+    ) throws {
+        let shape = table.shape
+        let run = try read(part, &batch, shape, &budget)
+        for row in run.misfits { try mark(row, part, table) }
+        try seal(run, &batch, shape)
+        if let next = run.next {
+            try FirstCapture.goOn(db, shape, part, from: next)
+        } else {
+            try FirstCapture.drop(db, part)
+        }
+    }
+
+    /// Rows of a part, in the order of their keys.
+    private struct Run {
+        var sealed: [Outbox.Sealed] = []
+        var hashes: [UInt64] = []
+        /// The keys of the first and of the last row.
+        var ends: (first: Cell, last: Cell)?
+        /// Rows that no server would take.
+        var misfits: [(key: Cell, row: [Cell])] = []
+        /// The first row for which there was no room.
+        var next: Cell?
+    }
+
+    private func read(
+        _ part: FirstCapture.Part, _ batch: inout Batch, _ shape: TableSchema, _ budget: inout Budget
+    ) throws -> Run {
+        let declared = declarations.entity(shape.name)
+        let areEdited = try FirstCapture.meetEdits(db, shape, part)
+        let found = try Query(db, FirstCapture.rows(shape, areEdited: areEdited))
+        found.bind(part.ends)
+        defer { found.reset() }
+        let hasher = RowHash(shape)
+        var run = Run()
+        var shadow = Shadow(
+            state: .absent, cells: [], bases: [Shadow.seedBase: 0], since: part.capturedAt, edited: Shadow.seedStamp)
+        while try found.step(db) {
+            let key = found.cell(0)
+            guard !budget.isSpent else {
+                run.next = key
+                break
+            }
+            guard let id = shape.recordID([key]) else { continue }
+            shadow.cells = found.cells(1..<(1 + shape.data.count))
+            guard let operation = try operation(of: shadow, id, shape, declared, batch) else {
+                run.misfits.append((key, shadow.cells))
+                continue
+            }
+            let number = batch.numbers.take()
+            run.sealed.append(
+                Outbox.Sealed(operation, key: number, scope: scope.scope, editedAt: shadow.since, now: now))
+            run.hashes.append(hasher.hash(PackedID.encode(id), shadow.cells))
+            run.ends = (run.ends?.first ?? key, key)
+            batch.dependence.note(operation, shape, id, number: number.number)
+            if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
+            budget.take(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
+        }
+        return run
+    }
+
+    /// The insert of a row; `nil` where no server would take it.
+    private func operation(
+        of shadow: Shadow, _ id: RecordID, _ shape: TableSchema, _ declared: EntityDeclaration, _ batch: Batch
+    ) throws -> Operation? {
+        guard var operation = edit(shape, id, shadow, shadow.cells, [], base: 0) else { return nil }
+        try complete(&operation, declared, shadow, batch, RecordName(entity: shape.name, record: id.text))
+        return misfit(operation, shape, shadow.cells, []) == nil ? operation : nil
+    }
+
+    /// Such a row is refused in its turn, with the reason.
+    private func mark(
+        _ misfit: (key: Cell, row: [Cell]), _ part: FirstCapture.Part, _ table: RecordTable
+    ) throws {
+        let shadow = Shadow(
+            state: .absent, cells: misfit.row, bases: [Shadow.seedBase: 0], mark: part.mark,
+            since: part.capturedAt, edited: Shadow.seedStamp)
+        try table.write(db, [misfit.key], shadow)
+    }
+
+    private func seal(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {
+        guard let ends = run.ends else { return }
+        try Outbox.seal(db, run.sealed)
+        let before = db.lastInsertedRowID - Int64(run.sealed.count)
+        let shadows = try FirstCapture.noteSealed(db, shape, from: ends.first, through: ends.last)
+        batch.made? += run.sealed.indices.map { place in
+            var entry = run.sealed[place].entry(id: before + Int64(place) + 1)
+            entry.seed = shadows.map { SealedSeed(hash: run.hashes[place], shadow: $0.lowerBound + Int64(place)) }
+            return entry
+        }
+    }
+}

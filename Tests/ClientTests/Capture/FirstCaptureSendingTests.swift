@@ -1,0 +1,217 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Rows of the first capture are sent from their table, whatever happens meanwhile (I2, I13)")
+struct FirstCaptureSendingTests {
+    private static let empty = "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER);"
+    private static let schema =
+        empty + """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3500)
+            INSERT INTO item SELECT printf('r%04d', i), 'row ' || i, i % 7 FROM n;
+            """
+    private static let rows = "SELECT id, title, rank FROM item ORDER BY id"
+
+    private let directory: TestDirectory
+    private let server: SyncServer
+
+    init() throws {
+        directory = try TestDirectory()
+        server = try Device.server(in: directory)
+    }
+
+    private func device(_ name: String, _ schema: String = Self.empty) async throws -> Device {
+        try await Device(schema, tables: ["item"], server: server, in: directory, name: name)
+    }
+
+    /// Runs `body` while the first push is under way: the server is known to have nothing, and most rows are left.
+    private func whileSending(_ device: Device, _ body: @escaping @Sendable () async throws -> Void) async {
+        await device.wire.next { request, inner in
+            // The first request asks the server what it has.
+            let answer = try await inner.send(request)
+            await device.wire.next { request, inner in
+                let answer = try await inner.send(request)
+                try await body()
+                return answer
+            }
+            return answer
+        }
+    }
+
+    private func expectSame(_ first: Device) async throws {
+        let other = try await device("last")
+        try await other.sync()
+        try await first.sync()
+        #expect(try await other.rows(Self.rows) == first.rows(Self.rows))
+        for place in [
+            "tidemark_first_capture", "tidemark_shadow_item", "tidemark_inferred", "tidemark_state_item",
+            "tidemark_operation WHERE finished_at IS NULL", "tidemark_conflict",
+        ] { #expect(try await first.count(place) == 0, "\(place)") }
+        #expect(try await first.engine().verify().isClean)
+    }
+
+    @Test("a push leaves no shadow behind, and never has more of them than two requests have operations")
+    func shadows() async throws {
+        let device = try await device("first", Self.schema)
+        let most = Locked(0)
+        for _ in 0..<12 {
+            await device.wire.next { request, inner in
+                let count = try await device.count("tidemark_shadow_item")
+                most.withLock { $0 = max($0, count) }
+                return try await inner.send(request)
+            }
+        }
+        try await device.sync()
+        #expect(most.withLock { $0 } > 0 && most.withLock { $0 } <= 2000)
+        try await expectSame(device)
+    }
+
+    @Test("edits, deletes and new rows while rows are left")
+    func edited() async throws {
+        let device = try await device("first", Self.schema)
+        await whileSending(device) {
+            #expect(try await device.count("tidemark_first_capture") > 0)
+            try await device.sql(
+                """
+                UPDATE item SET title = 'edited' WHERE id IN ('r0001', 'r3100', 'r3500');
+                DELETE FROM item WHERE id IN ('r0002', 'r3200');
+                DELETE FROM item WHERE id = 'r3300'; INSERT INTO item VALUES ('r3300', 'again', 1);
+                INSERT OR REPLACE INTO item VALUES ('r3400', 'replaced', 1);
+                UPDATE item SET id = 'r9999' WHERE id = 'r3450';
+                UPDATE item SET id = 'a' WHERE id = 'r3451';
+                INSERT INTO item VALUES ('r34055', 'between', 2), ('z', 'behind', 2);
+                DELETE FROM item WHERE id = 'z';
+                """)
+            let status = try await device.engine().status()
+            let count = try await device.count("item")
+            #expect(status.tables["item"]?.total == count)
+            let pending = try await device.engine().state(of: "item", id: "r3150")
+            #expect(pending == .pending)
+        }
+        try await device.sync()
+        try await expectSame(device)
+        #expect(try await device.count("item") == 3499)
+        #expect(try await device.count("item WHERE title = 'edited'") == 3)
+    }
+
+    @Test("another device writes to the scope while rows are left")
+    func others() async throws {
+        let device = try await device("first", Self.schema)
+        let other = try await self.device("other")
+        await whileSending(device) {
+            try await other.sql(
+                "INSERT INTO item VALUES ('r0500', 'theirs', 9), ('r3490', 'theirs', 9), ('s', 'theirs', 9)")
+            try await other.sync()
+            try await other.sql("DELETE FROM item WHERE id = 's'")
+            try await other.sync()
+        }
+        try await device.sync()
+        try await device.sync()
+        try await other.sync()
+        #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await device.count("item") == 3500)
+        #expect(try await device.count("tidemark_first_capture") == 0)
+        #expect(try await device.count("tidemark_shadow_item") == 0)
+    }
+
+    @Test("triggers that are gone while rows are left, and what is written then")
+    func uncaptured() async throws {
+        let device = try await device("first", Self.schema)
+        await whileSending(device) {
+            try await device.sql(
+                """
+                CREATE TABLE copy AS SELECT * FROM item; DROP TABLE item;
+                CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER);
+                INSERT INTO item SELECT * FROM copy; DROP TABLE copy;
+                UPDATE item SET title = 'unseen' WHERE id IN ('r0003', 'r3303');
+                DELETE FROM item WHERE id = 'r3304';
+                """)
+        }
+        _ = try? await device.sync()
+        try await device.sync()
+        try await expectSame(device)
+        #expect(try await device.count("item WHERE title = 'unseen'") == 2)
+    }
+
+    @Test("a column that comes while rows are left")
+    func newColumn() async throws {
+        let device = try await device("first", Self.schema)
+        await whileSending(device) {
+            try await device.sql("ALTER TABLE item ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
+        }
+        _ = try? await device.sync()
+        try await device.sync()
+        let other = try await self.device(
+            "other", "CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, rank INTEGER, color TEXT);")
+        try await other.sync()
+        #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
+        #expect(try await device.count("item WHERE color = 'red'") == 3500)
+        #expect(try await device.count("tidemark_first_capture") == 0)
+    }
+
+    @Test("a scope that goes while rows are left gives them back when it comes again")
+    func scope() async throws {
+        let device = try await device("first", Self.schema)
+        let shape = try #require(try await device.installed()["item"])
+        let schema = try await device.installed()
+        try await device.writer.write { db in _ = try FirstCapture.end(db, shape, in: Device.scope) }
+        try await device.sql(
+            "UPDATE item SET title = 'edited' WHERE id = 'r0001'; UPDATE tidemark_scope SET complete = 0")
+        _ = try await device.writer.writeWithoutTransaction { db in
+            try ScopeRemoval(
+                scope: Device.scope, schema: schema, declarations: Declarations(), isLoss: true, now: 1
+            ).run(db)
+        }
+        #expect(try await device.count("item") == 0)
+        #expect(try await device.count("tidemark_orphan WHERE kind = 'seed'") == 3500)
+        try await device.sync()
+        try await device.sync()
+        #expect(try await device.count("item") == 3500)
+        try await expectSame(device)
+    }
+
+    /// Rows that are left, and the same with a column by which a new rule spreads them.
+    static let rules: [(String, SyncedTable.ScopeRule)] = [
+        ("", .constant("w:b")), ("ALTER TABLE item ADD COLUMN team TEXT", .column("team", prefix: "w:")),
+    ]
+
+    @Test("another rule while rows are left deletes none that was not sent", arguments: [0, 1])
+    func rule(_ place: Int) async throws {
+        let device = try await device("first", Self.schema)
+        let shape = try #require(try await device.installed()["item"])
+        try await device.writer.write { db in _ = try FirstCapture.end(db, shape, in: Device.scope) }
+        let (migration, rule) = Self.rules[place]
+        try await device.sql(migration)
+        let engine = try SyncEngine(
+            for: device.writer, tables: [.table("item", scope: rule)], scopes: [Device.scope, "w:b"],
+            transport: device.wire)
+        try await engine.install()
+        let standing = try await device.count("item")
+        let orphaned = try await device.count("tidemark_orphan")
+        #expect(standing + orphaned == 3500)
+        #expect(try await device.count("tidemark_first_capture") == 0)
+    }
+
+    @Test("a file of version 12 is brought up to date although a rule has changed, and its status can be read before")
+    func older() async throws {
+        let device = try await device("first", Self.schema)
+        try await device.sync()
+        try await device.sql(
+            """
+            DROP VIEW tidemark_state_item; DROP TABLE tidemark_first_capture;
+            UPDATE tidemark_meta SET value = '12' WHERE key = 'schema'
+            """)
+        let status = try await device.writer.read { db in try SyncStatus(db, scopes: [Device.scope]) }
+        #expect(status.pending == 0 && status.tables["item"]?.total == 3500)
+        let engine = try SyncEngine(
+            for: device.writer, tables: [.table("item", scope: .constant("w:b"))], scopes: ["w:b"],
+            transport: device.wire)
+        try await engine.install()
+        #expect(try await device.count("tidemark_first_capture") == 0)
+    }
+}
