@@ -25,6 +25,7 @@ enum Installation {
             let names = try ColumnNames(db, shape)
             let view = RecordStateView(shape: shape)
             try view.dropOther(db)
+            let wasKept = try FirstCapture.part(db, shape.name) != nil
             try installShadow(db, shape)
             try view.install(db)
             let wasCaptured = try !isNew && isCaptured(db, shape)
@@ -33,7 +34,7 @@ enum Installation {
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)
-            try settleCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured)
+            try settleCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured, wasKept: wasKept)
             try refreshPlaces(db, shape)
             try Misfits.release(db, shape)
             shapes.append(shape)
@@ -257,16 +258,16 @@ enum Installation {
 
     /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
     private static func settleCapture(
-        _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool
+        _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool, wasKept: Bool
     ) throws {
         // What the app has declared or made since may have a say in each operation.
-        if try !FirstCapture.mayKeep(shape, db) { try FirstCapture.settle(db, shape) }
+        if try wasCaptured && !FirstCapture.mayKeep(shape, db) { try FirstCapture.settle(db, shape) }
         var record = try CaptureRecord.read(db, shape.name)
         record.forget(columns: names.reused)
         let columns = shape.data.map(\.name)
         if !wasCaptured {
             try UncapturedScan(
-                db, shape, record, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew
+                db, shape, record, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew, wasKept: wasKept
             ).run()
         } else if record.columns != columns {
             try NewColumns(db: db, shape: shape, known: record.columns ?? columns).note()

@@ -22,14 +22,17 @@ struct UncapturedScan {
     private let newKind: Inferred.Kind
     private let retyping: Retyping
 
-    /// - Parameter isFirst: the table was never captured before.
-    init(_ db: Database, _ shape: TableSchema, _ record: CaptureRecord, isAnnounced: Bool, isFirst: Bool) throws {
+    /// - Parameters:
+    ///   - isFirst: the table was never captured before.
+    ///   - wasKept: rows of its first capture were still kept by their keys.
+    init(
+        _ db: Database, _ shape: TableSchema, _ record: CaptureRecord, isAnnounced: Bool, isFirst: Bool, wasKept: Bool
+    ) throws {
         (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, record.columns, isAnnounced)
         retyping = try Retyping(db, shape, columns: record.columns, types: record.types)
         // Rows of the first capture that were not held against the server's yet are still that.
         self.isFirst = isFirst
-        let isKept = try FirstCapture.scope(db, shape.name) != nil || FirstCapture.part(db, shape.name) != nil
-        newKind = try isFirst || isKept || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
+        newKind = try isFirst || wasKept || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
     }
 
     private var table: RecordTable { RecordTable(shape) }

@@ -113,7 +113,9 @@ extension OutboxBatcher {
         guard let ends = run.ends else { return }
         try Outbox.seal(db, run.sealed)
         let before = db.lastInsertedRowID - Int64(run.sealed.count)
+        // Without the numbers of their shadows, the rows are looked at one by one when their verdicts come.
         let shadows = try FirstCapture.noteSealed(db, shape, from: ends.first, through: ends.last)
+            .flatMap { $0.count == run.sealed.count ? $0 : nil }
         batch.made? += run.sealed.indices.map { place in
             var entry = run.sealed[place].entry(id: before + Int64(place) + 1)
             entry.seed = shadows.map { SealedSeed(hash: run.hashes[place], shadow: $0.lowerBound + Int64(place)) }

@@ -41,15 +41,15 @@ enum FirstCapture {
     }
 
     /// Whether a table's rows may be kept by their keys: each is in the one scope of the table, its id is its key's
-    /// text, and neither a trigger of the app's nor bytes that it names have a say in its operation.
+    /// text and not another record's, which may get a new one, and neither a trigger of the app's nor bytes that it
+    /// names have a say in its operation.
     static func mayKeep(_ shape: TableSchema, _ db: Database) throws -> Bool {
-        guard !shape.isScopedByColumn, !shape.isGuarded, shape.attachments.isEmpty, shape.key.count == 1 else {
-            return false
-        }
+        guard !shape.isScopedByColumn, !shape.isGuarded, shape.attachments.isEmpty, shape.key.count == 1,
+            try !Query(db, "PRAGMA foreign_key_list(\(shape.sql))").rows(db, [], { $0.text(3) })
+                .contains(where: { shape.key[0].name.isSameName(as: $0) })
+        else { return false }
         switch shape.key[0].affinity {
-        case .integer: return true
-        case .text:
-            return db.declaredCollation(of: shape.key[0].name, in: shape.name)?.uppercased() ?? "BINARY" == "BINARY"
+        case .integer, .text: return true
         case .blob, .real, .numeric: return false
         }
     }
@@ -318,11 +318,11 @@ enum FirstCapture {
     }
 
     /// All before a key of the part is sealed.
-    static func goOn(_ db: Database, _ shape: TableSchema, _ part: Part, from key: Cell) throws {
+    static func goOn(_ db: Database, _ shape: TableSchema, _ part: Part, from next: Cell) throws {
+        let (key, column) = (keySQL(isText: shape.key[0].affinity == .text), shape.key[0].sql)
         let isOpen = """
-            \(keySQL(isText: shape.key[0].affinity == .text)) >= ?2 AND NOT EXISTS (
-              SELECT 1 FROM \(shape.shadowSQL) AS s WHERE s.\(shape.key[0].sql) = \
-            \(keySQL(isText: shape.key[0].affinity == .text)))
+            \(key) >= ?2 AND EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE t.\(column) = \(key))
+            AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE s.\(column) = \(key))
             """
         try Query(
             db,
@@ -330,7 +330,7 @@ enum FirstCapture {
             UPDATE tidemark_first_capture SET first = ?2,
               records = (SELECT count(*) FROM json_each(keys) WHERE \(isOpen)) WHERE id = ?1
             """
-        ).execute([.integer(part.id), key])
+        ).execute([.integer(part.id), next])
     }
 
     // MARK: SQL

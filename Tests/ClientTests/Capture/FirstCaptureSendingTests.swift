@@ -55,6 +55,40 @@ struct FirstCaptureSendingTests {
         #expect(try await first.engine().verify().isClean)
     }
 
+    /// A table, and whether its rows are kept by their keys.
+    static let tables = [
+        ("CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT)", true),
+        ("CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT)", true),
+        ("CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT) WITHOUT ROWID", true),
+        ("CREATE TABLE item (title TEXT, id INT NOT NULL UNIQUE, PRIMARY KEY (id))", true),
+        ("CREATE TABLE item (id TEXT, title TEXT, PRIMARY KEY (id, title))", false),
+        ("CREATE TABLE item (id BLOB PRIMARY KEY, title TEXT)", false),
+        (
+            "CREATE TABLE item (id TEXT PRIMARY KEY REFERENCES box DEFERRABLE INITIALLY DEFERRED, title TEXT);"
+                + "CREATE TABLE box (id TEXT PRIMARY KEY); INSERT INTO box VALUES (1), (10), (9), (-3)", false
+        ),
+    ]
+
+    @Test("rows are kept by their keys where these are one text or number", arguments: 0..<tables.count)
+    func kept(_ place: Int) async throws {
+        let (table, isKept) = Self.tables[place]
+        let fill = "; INSERT INTO item(id, title) VALUES (1, 'a'), (10, 'b'), (9, 'c'), (-3, 'd')"
+        let device = try await device("first", table + fill)
+        _ = try await device.installed()
+        let parts = try await device.count("tidemark_first_capture")
+        #expect((parts > 0) == isKept)
+        #expect(try await device.engine().status().pending == (isKept ? 4 : 0))
+        #expect(try await device.engine().status().tables["item"]?.pending == 4)
+        try await device.sync()
+        let other = try await self.device("other", table)
+        try await other.sync()
+        let rows = "SELECT id, title FROM item ORDER BY title"
+        #expect(try await other.rows(rows) == device.rows(rows))
+        #expect(try await other.count("item") == 4)
+        #expect(try await device.count("tidemark_first_capture") == 0)
+        #expect(try await device.count("tidemark_shadow_item") == 0)
+    }
+
     @Test("a push leaves no shadow behind, and never has more of them than two requests have operations")
     func shadows() async throws {
         let device = try await device("first", Self.schema)
@@ -115,8 +149,47 @@ struct FirstCaptureSendingTests {
         try await other.sync()
         #expect(try await other.rows(Self.rows) == device.rows(Self.rows))
         #expect(try await device.count("item") == 3500)
+        // What gave way to the other device's row is listed.
+        #expect(try await device.count("tidemark_conflict WHERE record = 'r3490'") == 1)
+        #expect(try await device.count("item WHERE id = 'r3490' AND title = 'theirs'") == 1)
         #expect(try await device.count("tidemark_first_capture") == 0)
         #expect(try await device.count("tidemark_shadow_item") == 0)
+    }
+
+    @Test("rows that are left are no part of what is compared with the server")
+    func verified() async throws {
+        let device = try await device("first", Self.schema)
+        await whileSending(device) { throw Wire.Lost() }
+        await #expect(throws: (any Error).self) { try await device.sync() }
+        #expect(try await device.count("tidemark_first_capture") > 0)
+        let schema = try await device.installed()
+        let shape = try #require(schema["item"])
+        let seen = try await device.writer.read { db in
+            var (seen, last): (Int, [Cell]?) = (0, nil)
+            repeat {
+                last = try ServerRows(shape: shape, scope: Device.scope).step(db, from: last) { _, _ in seen += 1 }
+            } while last != nil
+            return seen
+        }
+        // Those that the server has taken are.
+        #expect(try await device.rows("SELECT records FROM tidemark_manifested") == ["\(seen)"])
+        #expect(seen < 3500)
+        try await device.sync()
+        try await expectSame(device)
+    }
+
+    @Test("a page with the server's row meets each row as what it is: one that the server was thought to lack")
+    func page() async throws {
+        let device = try await HandServer(
+            noteSchema, tables: [.table("note")], seeds: "INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'b')")
+        try await device.queue.write { db in
+            try db.execute(sql: "UPDATE tidemark_table SET uncompared = NULL")
+        }
+        try await device.page(VerdictCellTests.note("n1"))
+        #expect(try await device.count("note WHERE id = 'n1' AND title = 'base'") == 1)
+        #expect(try await device.count("tidemark_conflict WHERE record = 'n1'") == 1)
+        #expect(try await device.count("tidemark_first_capture") == 0)
+        #expect(try await device.count("tidemark_shadow_note WHERE id = 'n2' AND tidemark_mark > 0") == 1)
     }
 
     @Test("triggers that are gone while rows are left, and what is written then")
