@@ -260,7 +260,7 @@ enum Installation {
     private static func settleCapture(
         _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool, wasKept: Bool
     ) throws {
-        // What the app has declared or made since may have a say in each operation.
+        // The app may have declared attachments or made triggers since, which have a say in each operation.
         if try wasCaptured && !FirstCapture.mayKeep(shape, db) { try FirstCapture.settle(db, shape) }
         var record = try CaptureRecord.read(db, shape.name)
         record.forget(columns: names.reused)

@@ -6,7 +6,7 @@
 /// these bytes, and the hash. A BLOB of before library version 13 begins with the length of a key, which is never zero,
 /// and holds the entries as ``ManifestRange`` has them.
 struct ManifestCoding {
-    /// What a page of 4,096 bytes holds of one range, beside its other columns, and of each of two.
+    /// Bytes of one range: as many as fill a page of 4,096 bytes beside the row's other columns, and half of one.
     static let pageBytes = 3900
     static let halfPageBytes = 1940
 

@@ -52,6 +52,8 @@ extension OutboxBatcher {
         var misfits: [(key: Cell, row: [Cell])] = []
         /// The first row for which there was no room.
         var next: Cell?
+        /// Whether rows of the part have shadows.
+        var areEdited: Bool
     }
 
     private func read(
@@ -63,7 +65,7 @@ extension OutboxBatcher {
         found.bind(part.ends)
         defer { found.reset() }
         let hasher = RowHash(shape)
-        var run = Run()
+        var run = Run(areEdited: areEdited)
         var shadow = Shadow(
             state: .absent, cells: [], bases: [Shadow.seedBase: 0], since: part.capturedAt, edited: Shadow.seedStamp)
         while try found.step(db) {
@@ -114,8 +116,9 @@ extension OutboxBatcher {
         try Outbox.seal(db, run.sealed)
         let before = db.lastInsertedRowID - Int64(run.sealed.count)
         // Without the numbers of their shadows, the rows are looked at one by one when their verdicts come.
-        let shadows = try FirstCapture.noteSealed(db, shape, from: ends.first, through: ends.last)
-            .flatMap { $0.count == run.sealed.count ? $0 : nil }
+        let shadows = try FirstCapture.noteSealed(
+            db, shape, from: ends.first, through: ends.last, areEdited: run.areEdited || !run.misfits.isEmpty
+        ).flatMap { $0.count == run.sealed.count ? $0 : nil }
         batch.made? += run.sealed.indices.map { place in
             var entry = run.sealed[place].entry(id: before + Int64(place) + 1)
             entry.seed = shadows.map { SealedSeed(hash: run.hashes[place], shadow: $0.lowerBound + Int64(place)) }

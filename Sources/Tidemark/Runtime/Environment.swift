@@ -44,6 +44,8 @@ package protocol Environment: Sendable {
     func use<Result>(_ file: URL, for use: FileUse, _ body: () throws -> Result) throws -> Result
     /// Whether files of attachments are brought to the disk: only a simulation loses no power.
     var settlesFiles: Bool { get }
+    /// Keys of a first capture in one row of the file: a simulation takes few, so that its worlds have several rows.
+    var firstCaptureKeys: Int { get }
 }
 
 extension Environment {
@@ -62,6 +64,8 @@ extension Environment {
     package func use<Result>(_: URL, for _: FileUse, _ body: () throws -> Result) throws -> Result { try body() }
 
     package var settlesFiles: Bool { true }
+    /// As many as operations go with one request.
+    package var firstCaptureKeys: Int { 1000 }
 }
 
 /// What is done to a file of an attachment. A device can lose its power, or find its disk full, at each of them.

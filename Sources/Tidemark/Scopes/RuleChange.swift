@@ -39,7 +39,6 @@ struct RuleChange: Sendable {
         try LibrarySchema.install(db)
         let shape = try TableSchema(db, table: table, rule: new)
         try Installation.widenShadow(db, shape)
-        try FirstCapture.settle(db, shape)
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.

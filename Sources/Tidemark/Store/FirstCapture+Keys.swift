@@ -2,10 +2,7 @@ import GRDB
 import TidemarkWire
 
 extension FirstCapture {
-    /// Keys in one row of `tidemark_first_capture`: as many as operations go with one request.
-    static let keysTogether = 1000
-
-    /// Keeps the keys of a table's rows, which come in the order of the table's key, a thousand at a time.
+    /// Keeps the keys of a table's rows, which come in the order of the table's key, many in one row.
     struct Writer {
         private let db: Database
         private let entity: String
@@ -13,6 +10,7 @@ extension FirstCapture {
         private let mark: Int64
         private let now: Int64
         private let insert: Query
+        private let together = Dependencies.current.firstCaptureKeys
         private var keys: [Cell] = []
 
         init(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
@@ -25,12 +23,12 @@ extension FirstCapture {
                 INSERT INTO tidemark_first_capture(scope, entity, first, last, records, prefix, keys, mark, captured_at)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                 """)
-            keys.reserveCapacity(keysTogether)
+            keys.reserveCapacity(together)
         }
 
         mutating func append(_ key: Cell) throws {
             keys.append(key)
-            if keys.count == keysTogether { try write() }
+            if keys.count == together { try write() }
         }
 
         mutating func finish() throws { if !keys.isEmpty { try write() } }
@@ -57,7 +55,7 @@ extension FirstCapture {
             keys.removeAll(keepingCapacity: true)
         }
 
-        /// What two texts begin with, and so all between them. No character is cut.
+        /// The characters that two texts begin with, as do all texts between them.
         private static func prefix(of first: Cell, and last: Cell) -> [UInt8] {
             guard case .text(let first) = first, case .text(let last) = last else { return [] }
             var count = zip(first, last).prefix { $0 == $1 }.count

@@ -11,9 +11,9 @@ import TidemarkWire
 /// - A row with a shadow that says `absent` was made since.
 ///
 /// While `tidemark_table.uncompared` names a scope, the rows wait to be held against that scope's server. Once it is
-/// seen to have nothing, they are sealed from their table (`OutboxBatcher+FirstCapture`). Whatever else happens turns
-/// them into records that are looked at one by one: into unseen writes where the server has something (``takeApart``),
-/// into edits where it had nothing (``unfold``).
+/// seen to have nothing, they are sealed from their table (`OutboxBatcher+FirstCapture`). Every other event turns them
+/// into records that are looked at one by one: into unseen writes where the server has something (``takeApart``), into
+/// edits where it had nothing (``unfold``).
 enum FirstCapture {
     static let schema = """
         -- Rows that stood in a table when it was captured for the first time, until they are sealed (FirstCapture).
@@ -251,10 +251,8 @@ enum FirstCapture {
     ///   - isMeant: SQL, in which ?1 is the part's first key.
     private static func note(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
         let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
-        // Where a statement reads what it writes, SQLite copies all that it finds first.
-        let isNew = try RecordTable(shape).hasShadows(db) ? isNew(shape) : "1"
         let mark = try part?.mark ?? Pending.nextMark(db)
-        // Whatever rule the table has got since, the rows of a part are in its one scope.
+        // The rows of a part are in one scope, and no column names it.
         let place = part == nil ? shape.scopeSQL("t") : "NULL"
         try Query(
             db,
@@ -264,7 +262,8 @@ enum FirstCapture {
               tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
             SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(mark),
               (SELECT \(part.map { String($0.capturedAt) } ?? Pending.nowSQL)), \(Shadow.seedStamp), \(place), \(place)
-            FROM \(shape.sql) AS t WHERE \(isMeant) AND \(shape.isNamedSQL("t")) AND \(isNew)
+            FROM \(shape.sql) AS t
+            WHERE \(isMeant) AND \(shape.isNamedSQL("t")) \(isNew(shape, ifAny: RecordTable(shape).hasShadows(db)))
             """
         ).execute(part.map { [$0.first] } ?? [])
     }
@@ -289,14 +288,16 @@ enum FirstCapture {
         let key = shape.key[0].sql
         let columns = (shape.key + shape.data).map { "t.\($0.sql)" }.joined(separator: ", ")
         return """
-            SELECT \(columns) FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2
-            \(areEdited ? "AND \(isNew(shape))" : "") ORDER BY t.\(key)
+            SELECT \(columns) FROM \(shape.sql) AS t
+            WHERE t.\(key) BETWEEN ?1 AND ?2 \(isNew(shape, ifAny: areEdited)) ORDER BY t.\(key)
             """
     }
 
     /// Gives rows that are sealed their shadows, in the order of their keys. Returns the numbers of these.
+    ///
+    /// - Parameter areEdited: whether some rows between the two have a shadow.
     static func noteSealed(
-        _ db: Database, _ shape: TableSchema, from first: Cell, through last: Cell
+        _ db: Database, _ shape: TableSchema, from first: Cell, through last: Cell, areEdited: Bool
     ) throws -> ClosedRange<Int64>? {
         let key = shape.key[0].sql
         let columns = shape.columns.map(\.sql).joined(separator: ", ")
@@ -306,7 +307,7 @@ enum FirstCapture {
             INSERT INTO \(shape.shadowSQL)(\(columns), tidemark_state, tidemark_bases, tidemark_edited)
             SELECT \(shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")),
               \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(Shadow.seedStamp)
-            FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2 AND \(isNew(shape)) ORDER BY t.\(key)
+            FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2 \(isNew(shape, ifAny: areEdited)) ORDER BY t.\(key)
             """
         ).execute([first, last])
         let (count, end) = (Int64(db.changesCount), db.lastInsertedRowID)
@@ -343,6 +344,12 @@ enum FirstCapture {
     private static func isNew(_ shape: TableSchema) -> String {
         let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
         return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))"
+    }
+
+    /// Where a statement reads what it writes, SQLite copies all that it finds first: so no shadow is looked for where
+    /// there is none.
+    private static func isNew(_ shape: TableSchema, ifAny areEdited: Bool) -> String {
+        areEdited ? "AND \(isNew(shape))" : ""
     }
 
     private static func becomeSeeds(

@@ -170,6 +170,8 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
 
     var settlesFiles: Bool { false }
 
+    var firstCaptureKeys: Int { 2 }
+
     func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         let task = Task(executorPreference: world.executor) { await work() }
         if isAlive { tasks.append(task) } else { task.cancel() }

@@ -329,7 +329,9 @@ struct OutboxHistoryTests {
         try expectSame(Self.ids, members)
         let uuids = (0..<300).map { _ in UUID().uuidString }
         try expectSame(uuids, members)
-        try expectSame(uuids + ["x"], members)
+        // All of them short, and all but one.
+        try expectSame(uuids, Array(members.prefix(2)))
+        try expectSame(uuids + ["x"], Array(members.prefix(2)))
         try expectSame((0..<300).map { String($0 * $0 - 50) }, members)
     }
 

@@ -76,20 +76,26 @@ actor HandServer {
     }
 
     /// A verdict, with the members that follow its key; `VERSION` stands for the scope's next version.
-    func answer(_ entry: OutboxEntry?, _ members: String, in scope: Scope = Device.scope) async throws {
+    func answer(
+        _ entry: OutboxEntry?, _ members: String, in scope: Scope = Device.scope,
+        declarations: Declarations = Declarations()
+    ) async throws {
         guard let entry else { throw NothingSealed() }
         let version = heads[scope, default: 0] + 1
         if members.contains("VERSION") { heads[scope] = version }
         let key = #""lane":"\#(entry.key.lane)","number":\#(entry.key.number)"#
-        try await apply("{\"results\":[{\(key),\(members.replacing("VERSION", with: "\(version)"))}]}", in: scope)
+        let result = members.replacing("VERSION", with: "\(version)")
+        try await apply("{\"results\":[{\(key),\(result)}]}", in: scope, declarations: declarations)
     }
 
     struct NothingSealed: Error {}
 
-    private func apply(_ json: String, in scope: Scope, since: String? = nil) async throws {
+    private func apply(
+        _ json: String, in scope: Scope, since: String? = nil, declarations: Declarations = Declarations()
+    ) async throws {
         let transaction = ApplyTransaction(
             answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
-            lane: lanes[scope] ?? "", schema: try await schema(), declarations: Declarations(), now: 2)
+            lane: lanes[scope] ?? "", schema: try await schema(), declarations: declarations, now: 2)
         _ = try await Dependencies.current.use(queue, .write, at: .apply) { db in try transaction.run(db) }
     }
 
