@@ -82,12 +82,20 @@ enum FirstCapture {
 
     /// How many rows are left that nobody has touched since, of how many that were edited or deleted the shadows tell,
     /// and when they were captured.
-    static func left(_ db: Database, _ entity: String) throws -> (untouched: Int, touched: Int, since: Int64?) {
+    ///
+    /// - Parameter parts: how many parts are counted. A request counts few, since there may be a part for each request.
+    static func left(
+        _ db: Database, _ entity: String, parts: Int = .max
+    ) throws -> (untouched: Int, touched: Int, since: Int64?) {
         // A file of an older version may be read before it is brought up to date.
         guard try FileTable.exists("tidemark_first_capture", db) else { return (0, 0, nil) }
         let found = try Query(
-            db, "SELECT sum(records), min(captured_at) FROM tidemark_first_capture WHERE entity = ?1"
-        ).first(db, [.text(entity)]) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
+            db,
+            """
+            SELECT sum(records), min(captured_at) FROM (
+              SELECT records, captured_at FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT ?2)
+            """
+        ).first(db, [.text(entity), .integer(Int64(parts))]) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
         let shadow = TableSchema.shadowPrefix + entity
         guard let records = found?.0, let key = try TableSchema.key(ofShadow: shadow, db).first
         else { return (0, 0, nil) }
