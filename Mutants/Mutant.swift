@@ -138,6 +138,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case seedSetAsideAsInsert
     /// The server takes one for an insert like any other (I4).
     case seedTakenForInsert
+    /// Rows under way get no shadow when something happens to them (I2).
+    case sealedRunsForgotten
 
     // MARK: The server
 

@@ -10,13 +10,15 @@ package enum Gzip {
     }
 
     /// zlib's fastest level: on small pages it gives nine tenths of the best ratio at a fifth of the time.
-    private static let level: Int32 = 1
+    package static let fast: Int32 = 1
+    /// zlib's usual level, for what is kept.
+    package static let thorough: Int32 = 6
     /// The largest window, with a gzip header and trailer.
     private static let windowBits: Int32 = 15 + 16
     /// Below this size the header costs more than compression gains.
     package static let threshold = 512
 
-    package static func compress(_ bytes: [UInt8]) -> [UInt8] {
+    package static func compress(_ bytes: [UInt8], level: Int32 = fast) -> [UInt8] {
         var stream = z_stream()
         guard
             deflateInit2_(

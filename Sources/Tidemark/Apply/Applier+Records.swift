@@ -279,9 +279,7 @@ extension Applier {
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
             let key = table.shape.key(of: id), try !isBringingBack.get()
         else { return false }
-        let seed = seeds[entry.key]
-        let isDropped = seed.map { table.droppedSeeds?.contains($0.shadow) ?? false } ?? false
-        guard try isDropped || table.records.dropSettled(db, key, in: scope) else { return false }
+        guard try isDropped(entry.key) || table.records.dropSettled(db, key, in: scope) else { return false }
         if let row {
             taken?.append(row, at: version, lane: entry.key.lane, now: now)
         } else {
@@ -291,7 +289,7 @@ extension Applier {
         if version > rememberVerdictsAbove {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
-        try noteConfirmed(table, id, key, hash: seed?.hash)
+        try noteConfirmed(table, id, key, hash: seeds[entry.key]?.hash)
         if hadWaiting { try QuarantinedRow.settle(db, entry.entity, entry.record, as: .moved) }
         return true
     }

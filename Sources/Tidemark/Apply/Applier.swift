@@ -124,7 +124,7 @@ final class Applier {
         hadWaiting = try QuarantinedRow.isAnyWaiting(db)
         hadRefusals = try Outbox.hasRefusals(db)
         try adoptIDs(answer.results)
-        try dropSettledSeeds(answer.results)
+        try dropRuns(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)

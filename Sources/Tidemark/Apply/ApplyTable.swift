@@ -11,8 +11,6 @@ final class ApplyTable {
     /// No record of the table has edits, is quarantined or is ahead: rows go straight from the page into the table.
     private(set) var isPlain = false
     var mayContend = false
-    /// The shadows that were dropped before their verdicts are looked at one by one, by their numbers.
-    var droppedSeeds: ClosedRange<Int64>?
     /// Rows that triggers of the app's have refused one behind the other.
     private var refused = 0
 

@@ -27,6 +27,8 @@ struct TakenOperations {
     private var open: [String: Lane] = [:]
     /// Those to be moved, by lane, oldest first.
     private(set) var blocks: [String: [OutboxBlock.Operation]] = [:]
+    /// The runs of the first capture that were dropped before their verdicts are looked at one by one.
+    var droppedRuns: Set<Int64> = []
 
     init(_ db: Database, _ results: [Answer.Result]) throws {
         var named: [String: (numbers: ClosedRange<Int64>, count: Int64)] = [:]
@@ -67,25 +69,35 @@ extension Applier {
         taken = try TakenOperations(db, results)
     }
 
-    /// Drops the shadows of a whole run of the first capture with one statement, where the server took all of it as it
-    /// was sent, and nobody has touched it since. Each of these operations meets the conditions of `applyPlain`.
-    func dropSettledSeeds(_ results: [Answer.Result]) throws {
-        guard let taken, !seeds.isEmpty, !hadKnownVersions, try !isBringingBack.get() else { return }
-        var runs: [String: [(shadow: Int64, record: String)]] = [:]
-        for result in results where result.verdict.isPlain {
+    /// Drops runs of the first capture of which the server took all rows as they were sent, and that nobody has touched
+    /// since. Each of these operations meets the conditions of `applyPlain`. Where there is more to an answer, the rows
+    /// of all runs are looked at one by one.
+    func dropRuns(_ results: [Answer.Result]) throws {
+        guard !results.isEmpty, try SealedRun.isAny(db) else { return }
+        for (run, (entity, count)) in try takenRuns(results) {
+            guard let table = tables[entity], try SealedRun.drop(db, table.shape, run, taken: count) else { continue }
+            taken?.droppedRuns.insert(run)
+        }
+        guard results.allSatisfy({ isDropped($0.key) }) else { return try SealedRun.unfold(db, schema) }
+    }
+
+    /// Whether an operation's run was dropped.
+    func isDropped(_ key: OperationKey) -> Bool {
+        seeds[key].flatMap { taken?.droppedRuns.contains($0.run) } ?? false
+    }
+
+    /// How many rows of each run the server took as they were sent.
+    private func takenRuns(_ results: [Answer.Result]) throws -> [Int64: (entity: String, count: Int)] {
+        guard let taken, !hadKnownVersions, try !isBringingBack.get() else { return [:] }
+        var runs: [Int64: (entity: String, count: Int)] = [:]
+        var counted: Set<OperationKey> = []
+        for result in results where result.verdict.isPlain && counted.insert(result.key).inserted {
             guard let seed = seeds[result.key], let name = taken.name(result.key),
                 result.verdict.version ?? -1 > record.complete(of: name.entity) ?? -1
             else { continue }
-            runs[name.entity, default: []].append((seed.shadow, name.record))
+            runs[seed.run, default: (name.entity, 0)].count += 1
         }
-        for (entity, run) in runs {
-            let run = run.sorted { $0.shadow < $1.shadow }
-            guard let table = tables[entity], let first = run.first?.shadow, let last = run.last?.shadow,
-                last - first + 1 == run.count,
-                try table.records.dropSettled(db, first...last, of: run.map(\.record))
-            else { continue }
-            table.droppedSeeds = first...last
-        }
+        return runs
     }
 
     func finishTaken() throws {

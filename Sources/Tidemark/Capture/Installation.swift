@@ -134,6 +134,7 @@ enum Installation {
                     WHERE tidemark_state <> 0 AND tidemark_gone IS NOT 1
                     """)
         }
+        if !(lost.isEmpty && added.isEmpty) { try SealedRun.unfold(db, shape) }
         guard !added.isEmpty else { return }
         // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
         try db.execute(

@@ -39,6 +39,7 @@ struct UncapturedScan {
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
 
     func run() throws {
+        try SealedRun.unfold(db, shape)
         try FirstCapture.forget(db, shape.name)
         let waiting = try self.waiting()
         let manifests = Dictionary(

@@ -136,6 +136,9 @@ struct RowCounting {
     /// Counts the writes that were made while nothing was captured, and are no edits yet.
     private func unseen() throws -> Unseen {
         var unseen = try seeds()
+        let sealed = try SealedRun.left(db, shape)
+        unseen.pending += sealed.untouched
+        unseen.known -= sealed.touched
         let entries = try Query(
             db,
             """

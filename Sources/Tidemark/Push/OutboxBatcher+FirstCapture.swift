@@ -2,15 +2,21 @@ import GRDB
 import TidemarkWire
 
 /// An app's first sync may send all that its tables hold. Such rows are sealed a part at a time: one statement reads
-/// them, few write their operations, and one gives them their shadows.
+/// them, and few write their operations; they get no shadows.
 extension OutboxBatcher {
     /// Seals what is left of the first captures of the scope's tables, as far as there is room. A table in which other
-    /// things have a say in an operation gets shadows and marks instead.
-    func sealFirstCaptures(_ batch: inout Batch, _ tables: [RecordTable], _ budget: inout Budget) throws {
-        guard try FirstCapture.isLeft(db, in: scope.scope) else { return }
+    /// things have a say in an operation gets shadows and marks instead. Returns whether all are sealed that wait for
+    /// nothing: until then no edit is looked at, since the shadow of one may take its row for the server's, and others
+    /// may refer to such rows.
+    func sealFirstCaptures(_ batch: inout Batch, _ tables: [RecordTable], _ budget: inout Budget) throws -> Bool {
+        guard try FirstCapture.isLeft(db, in: scope.scope) else { return true }
+        let edits = max(0, budget.left - (try runLimit(tables, batch)))
+        budget.take(count: edits, bytes: 0)
+        defer { budget.take(count: -edits, bytes: 0) }
         for table in tables {
-            while !budget.isSpent, let part = try FirstCapture.part(db, table.shape.name) {
+            while let part = try FirstCapture.part(db, table.shape.name) {
                 guard try FirstCapture.scope(db, table.shape.name) == nil else { break }
+                guard !budget.isSpent else { return false }
                 guard try areSealedByKeys(batch, table) else {
                     try FirstCapture.unfold(db, table.shape)
                     break
@@ -18,6 +24,17 @@ extension OutboxBatcher {
                 try seal(part, &batch, table, &budget)
             }
         }
+        return true
+    }
+
+    /// How many rows a request takes. Towards the end of a long push it takes fewer from one to the next: the file does
+    /// not get smaller, and so what the server has taken fills the pages again that operations have left.
+    private func runLimit(_ tables: [RecordTable], _ batch: Batch) throws -> Int {
+        let (end, least) = (12, 4)
+        guard batch.numbers.next > Int64(2 * end * operationLimit) else { return operationLimit }
+        let parts = end * operationLimit / max(1, Dependencies.current.firstCaptureKeys) + 2
+        let left = try tables.reduce(0) { try $0 + FirstCapture.left(db, $1.shape.name, parts: parts).untouched }
+        return max(1, operationLimit / least, min(operationLimit, left / end))
     }
 
     /// Whether nothing but the row itself has a say in its operation.
@@ -52,8 +69,6 @@ extension OutboxBatcher {
         var misfits: [(key: Cell, row: [Cell])] = []
         /// The first row for which there was no room.
         var next: Cell?
-        /// Whether rows of the part have shadows.
-        var areEdited: Bool
     }
 
     private func read(
@@ -65,7 +80,7 @@ extension OutboxBatcher {
         found.bind(part.ends)
         defer { found.reset() }
         let hasher = RowHash(shape)
-        var run = Run(areEdited: areEdited)
+        var run = Run()
         var shadow = Shadow(
             state: .absent, cells: [], bases: [Shadow.seedBase: 0], since: part.capturedAt, edited: Shadow.seedStamp)
         while try found.step(db) {
@@ -114,14 +129,12 @@ extension OutboxBatcher {
     private func seal(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {
         guard let ends = run.ends else { return }
         try Outbox.seal(db, run.sealed)
-        let before = db.lastInsertedRowID - Int64(run.sealed.count)
-        // Without the numbers of their shadows, the rows are looked at one by one when their verdicts come.
-        let shadows = try FirstCapture.noteSealed(
-            db, shape, from: ends.first, through: ends.last, areEdited: run.areEdited || !run.misfits.isEmpty
-        ).flatMap { $0.count == run.sealed.count ? $0 : nil }
-        batch.made? += run.sealed.indices.map { place in
-            var entry = run.sealed[place].entry(id: before + Int64(place) + 1)
-            entry.seed = shadows.map { SealedSeed(hash: run.hashes[place], shadow: $0.lowerBound + Int64(place)) }
+        let last = db.lastInsertedRowID
+        let first = last - Int64(run.sealed.count) + 1
+        let number = try SealedRun.note(db, shape.name, in: scope.scope, ends, operations: first...last)
+        batch.made? += zip(run.sealed, run.hashes).enumerated().map { place, row in
+            var entry = row.0.entry(id: first + Int64(place))
+            entry.seed = SealedSeed(hash: row.1, run: number)
             return entry
         }
     }

@@ -80,13 +80,15 @@ struct OutboxBatcher {
         let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
-        // Other edits may refer to these rows, which have no shadows that would say that the server lacks them.
-        try sealFirstCaptures(&batch, tables, &budget)
+        guard try sealFirstCaptures(&batch, tables, &budget) else { return }
         // Marks that another scope holds up stay, and must not hide the ones behind them.
         var passed = true
         while passed {
             passed = false
-            for marked in try self.marked(tables, after: last, limit: budget.left) {
+            let found = try self.marked(tables, after: last, limit: budget.left)
+            // An edit may be of a row that is under way without a shadow, or refer to one.
+            if !found.isEmpty { try SealedRun.unfold(db, schema) }
+            for marked in found {
                 guard !budget.isSpent else { return }
                 last = marked
                 let table = tables[marked.table]

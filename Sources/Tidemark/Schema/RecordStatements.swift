@@ -27,7 +27,7 @@ extension TableSchema {
 
 extension RecordStatements {
     /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit, as SQL.
-    static let isSettled = """
+    private static let isSettled = """
         tidemark_mark IS NULL AND tidemark_version IS NULL AND tidemark_state <> \(Shadow.State.deleted.rawValue)
         """
 

@@ -49,6 +49,7 @@ struct TableRemoval {
 
     /// Takes what is left of a group whose other edits are orphaned: none of it travels alone. Returns the records.
     func run(group: String) throws -> [RecordID] {
+        try FirstCapture.settle(db, shape)
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let members = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE tidemark_group = ?1")
             .rows(db, [.text(group)]) { $0.cells(0..<shape.key.count) }

@@ -10,6 +10,8 @@ import TidemarkWire
 /// - A row with a shadow that says `known` was edited or deleted since; the shadow has what stood before.
 /// - A row with a shadow that says `absent` was made since.
 ///
+/// The same holds of those that are sealed and have no verdict yet (``SealedRun``).
+///
 /// While `tidemark_table.uncompared` names a scope, the rows wait to be held against that scope's server. Once it is
 /// seen to have nothing, they are sealed from their table (`OutboxBatcher+FirstCapture`). Every other event turns them
 /// into records that are looked at one by one: into unseen writes where the server has something (``takeApart``), into
@@ -89,18 +91,23 @@ enum FirstCapture {
     ) throws -> (untouched: Int, touched: Int, since: Int64?) {
         // A file of an older version may be read before it is brought up to date.
         guard try FileTable.exists("tidemark_first_capture", db) else { return (0, 0, nil) }
+        let counted: [Cell] = [.text(entity), .integer(Int64(parts))]
         let found = try Query(
             db,
             """
             SELECT sum(records), min(captured_at) FROM (
               SELECT records, captured_at FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT ?2)
             """
-        ).first(db, [.text(entity), .integer(Int64(parts))]) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
+        ).first(db, counted) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
         let shadow = TableSchema.shadowPrefix + entity
         guard let records = found?.0, let key = try TableSchema.key(ofShadow: shadow, db).first
         else { return (0, 0, nil) }
-        let touched = try Pending.count(
-            db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(isTouched) AND \(isLeftSQL(entity, quoted(key)))")
+        // Behind the parts that are counted.
+        let next = "(SELECT first FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT 1 OFFSET ?2)"
+        let isCounted = "\(isLeftSQL(entity, quoted(key))) AND (\(quoted(key)) >= \(next)) IS NOT 1"
+        let touched =
+            try Query(db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(isTouched) AND \(isCounted)")
+            .first(db, counted) { Int($0.integer(0)) } ?? 0
         return (max(0, Int(records) - touched), touched, found?.1)
     }
 
@@ -110,23 +117,30 @@ enum FirstCapture {
         return try Query(db, "SELECT \(isLeftSQL(shape.name, "?1"))").first(db, key) { $0.integer(0) == 1 } ?? false
     }
 
-    /// SQL: whether a key is none of the first that is left or behind it.
+    /// SQL: whether a key is none of the first that the server lacks, sealed or not, or behind it.
     static func isDoneSQL(_ shape: TableSchema, _ row: String) -> String {
-        shape.key.count == 1 ? "(\(isLeftSQL(shape.name, "\(row).\(shape.key[0].sql)")) IS NOT 1)" : "1"
+        shape.key.count == 1 ? "(\(isLackedSQL(shape.name, "\(row).\(shape.key[0].sql)")) IS NOT 1)" : "1"
     }
 
-    private static func isLeftSQL(_ entity: String, _ key: String) -> String {
-        """
-        (\(key) >= (SELECT first FROM tidemark_first_capture WHERE entity = \(literal(entity)) ORDER BY id LIMIT 1))
-        """
+    private static func isLackedSQL(_ entity: String, _ key: String) -> String {
+        "(\(key) >= coalesce(\(SealedRun.firstKeySQL(entity)), \(firstKeySQL(entity))))"
     }
 
-    /// The shadow of a record as it is once the row is sealed.
+    private static func isLeftSQL(_ entity: String, _ key: String) -> String { "(\(key) >= \(firstKeySQL(entity)))" }
+
+    private static func firstKeySQL(_ entity: String) -> String {
+        "(SELECT first FROM tidemark_first_capture WHERE entity = \(literal(entity)) ORDER BY id LIMIT 1)"
+    }
+
+    /// The shadow of a record as it is once the row is looked at by itself.
     static func shadow(
         _ db: Database, _ shape: TableSchema, _ key: [Cell], row: [Cell]?, _ found: Shadow?
     ) throws -> Shadow? {
-        guard try scope(db, shape.name) == nil, try holds(db, shape, key) else { return found }
-        let untouched = row.map { Shadow(state: .known, cells: $0, mark: 1, edited: Shadow.seedStamp) }
+        guard key.count == 1, try SealedRun.isThere(db), try scope(db, shape.name) == nil,
+            try Query(db, "SELECT \(isLackedSQL(shape.name, "?1"))").first(db, key, { $0.integer(0) == 1 }) == true
+        else { return found }
+        let mark: Int64? = try holds(db, shape, key) ? 1 : nil
+        let untouched = row.map { Shadow(state: .known, cells: $0, mark: mark, edited: Shadow.seedStamp) }
         guard var shadow = found ?? untouched, shadow.state == .known else { return found }
         (shadow.state, shadow.bases) = (.absent, [Shadow.seedBase: 0])
         return shadow
@@ -232,6 +246,7 @@ enum FirstCapture {
     ///
     /// - Parameter scope: `nil`: rows that wait are taken apart elsewhere.
     static func settle(_ db: Database, _ schema: SyncSchema, writing scope: Scope?) throws {
+        try SealedRun.unfold(db, schema)
         guard try Query(db, "SELECT 1 FROM tidemark_first_capture LIMIT 1").first(db, [], { _ in true }) != nil
         else { return }
         for shape in schema.shapes {
@@ -242,6 +257,7 @@ enum FirstCapture {
 
     /// Makes edits with shadows and marks of the rows that are left, where they do not wait for the server.
     static func unfold(_ db: Database, _ shape: TableSchema) throws {
+        try SealedRun.unfold(db, shape)
         guard let part = try part(db, shape.name), try scope(db, shape.name) == nil else { return }
         let key = shape.key[0].sql
         try becomeSeeds(db, shape, where: "\(key) >= ?1", [part.first])
@@ -281,11 +297,8 @@ enum FirstCapture {
     /// Lets the shadows of a part's edited and deleted rows say that the server has no such rows. Returns whether any
     /// row between the part's ends has a shadow.
     static func meetEdits(_ db: Database, _ shape: TableSchema, _ part: Part) throws -> Bool {
-        let isInside = "\(shape.key[0].sql) BETWEEN ?1 AND ?2"
-        let isAny = try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE \(isInside) LIMIT 1")
-            .first(db, part.ends) { _ in true }
-        guard isAny != nil else { return false }
-        try becomeSeeds(db, shape, where: isInside, part.ends)
+        guard try isAnyShadow(db, shape, between: part.ends) else { return false }
+        try becomeSeeds(db, shape, between: part.ends)
         return true
     }
 
@@ -299,27 +312,6 @@ enum FirstCapture {
             SELECT \(columns) FROM \(shape.sql) AS t
             WHERE t.\(key) BETWEEN ?1 AND ?2 \(isNew(shape, ifAny: areEdited)) ORDER BY t.\(key)
             """
-    }
-
-    /// Gives rows that are sealed their shadows, in the order of their keys. Returns the numbers of these.
-    ///
-    /// - Parameter areEdited: whether some rows between the two have a shadow.
-    static func noteSealed(
-        _ db: Database, _ shape: TableSchema, from first: Cell, through last: Cell, areEdited: Bool
-    ) throws -> ClosedRange<Int64>? {
-        let key = shape.key[0].sql
-        let columns = shape.columns.map(\.sql).joined(separator: ", ")
-        try Query(
-            db,
-            """
-            INSERT INTO \(shape.shadowSQL)(\(columns), tidemark_state, tidemark_bases, tidemark_edited)
-            SELECT \(shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")),
-              \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(Shadow.seedStamp)
-            FROM \(shape.sql) AS t WHERE t.\(key) BETWEEN ?1 AND ?2 \(isNew(shape, ifAny: areEdited)) ORDER BY t.\(key)
-            """
-        ).execute([first, last])
-        let (count, end) = (Int64(db.changesCount), db.lastInsertedRowID)
-        return count > 0 ? (end - count + 1)...end : nil
     }
 
     static func drop(_ db: Database, _ part: Part) throws {
@@ -340,6 +332,24 @@ enum FirstCapture {
               records = (SELECT count(*) FROM json_each(keys) WHERE \(isOpen)) WHERE id = ?1
             """
         ).execute([.integer(part.id), next])
+    }
+
+    // MARK: Shadows between two keys
+
+    static func isAnyShadow(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws -> Bool {
+        try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE \(shape.key[0].sql) BETWEEN ?1 AND ?2 LIMIT 1")
+            .first(db, ends) { _ in true } ?? false
+    }
+
+    /// How many rows were edited or deleted since their capture.
+    static func touched(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws -> Int {
+        let isMeant = "\(shape.key[0].sql) BETWEEN ?1 AND ?2 AND \(isTouched)"
+        return try Query(db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE \(isMeant)")
+            .first(db, ends) { Int($0.integer(0)) } ?? 0
+    }
+
+    static func becomeSeeds(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws {
+        try becomeSeeds(db, shape, where: "\(shape.key[0].sql) BETWEEN ?1 AND ?2", ends)
     }
 
     // MARK: SQL

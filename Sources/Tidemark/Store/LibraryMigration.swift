@@ -44,12 +44,17 @@ enum LibraryMigration {
         } else if found < 10 {
             try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
         }
+        try keepFirstCapture(db, from: found)
+        // Before version 7 the indexes are made anew with their table.
+        if (7..<11).contains(found) { try Outbox.renewIndexes(db) }
+    }
+
+    private static func keepFirstCapture(_ db: Database, from found: Int64) throws {
         if found < 12 { try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN uncompared TEXT") }
         // In version 12 each row that waited had a shadow. It is sent, and gives way to a row that the server has.
         let waitsNoMore = "UPDATE tidemark_table SET uncompared = NULL WHERE uncompared IS NOT NULL"
         if found < 13 { try db.execute(sql: FirstCapture.schema + waitsNoMore) }
-        // Before version 7 the indexes are made anew with their table.
-        if (7..<11).contains(found) { try Outbox.renewIndexes(db) }
+        if found < 14 { try db.execute(sql: SealedRun.schema) }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 13
+    static let version: Int64 = 14
 
     /// Whether the file is synced.
     ///
@@ -95,6 +95,7 @@ enum LibrarySchema {
         \(OutboxHistory.schema)
 
         \(FirstCapture.schema)
+        \(SealedRun.schema)
         -- Edits that another record blocks, and why (Blocker): they are not sent until it is out of their way.
         CREATE TABLE tidemark_blocked(
             id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, blocker_entity TEXT NOT NULL,

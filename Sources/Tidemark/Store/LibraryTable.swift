@@ -57,6 +57,7 @@ struct LibraryTable: Hashable, Sendable {
         .init("manifested", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
         .init("inferred", [.scope, .entity, .record], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
         .init("first_capture", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
+        .init("sealed_run", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
         .init("confirmed", [.entity, .record]),
         .init("bootstrap", [.scope, .entity], [.scopeRemoval]),
         .init("staged", [.scope], [.scopeRemoval]),

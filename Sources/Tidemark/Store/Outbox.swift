@@ -1,14 +1,6 @@
 import GRDB
 import TidemarkWire
 
-/// A row of the first capture that was sealed in a run, remembered until its verdict.
-struct SealedSeed: Hashable, Sendable {
-    /// The row's hash.
-    var hash: UInt64
-    /// Its shadow's number.
-    var shadow: Int64
-}
-
 /// An operation as it stands in the outbox: sealed before its first sending and never rewritten.
 struct OutboxEntry: Hashable, Sendable {
     var id: Int64
@@ -106,6 +98,13 @@ enum Outbox {
             """
         ).rows(
             db, [.text(lane), .integer(numbers.lowerBound), .integer(numbers.upperBound)], OutboxBlock.operation)
+    }
+
+    /// Operations without a verdict, by their places in the outbox.
+    static func open(_ db: Database, ids: ClosedRange<Int64>) throws -> [OutboxEntry] {
+        try Query(
+            db, "SELECT \(columns) FROM tidemark_operation WHERE id BETWEEN ?1 AND ?2 AND \(isOpen) ORDER BY id"
+        ).rows(db, [.integer(ids.lowerBound), .integer(ids.upperBound)], entry)
     }
 
     static func entry(_ db: Database, id: Int64) throws -> OutboxEntry? {
@@ -314,7 +313,7 @@ enum Outbox {
 struct LaneNumbers {
     private let lane: String
     private let first: Int64
-    private var next: Int64
+    private(set) var next: Int64
 
     init(_ db: Database, lane: String) throws {
         self.lane = lane

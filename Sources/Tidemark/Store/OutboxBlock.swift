@@ -4,8 +4,9 @@ import TidemarkGzip
 import TidemarkWire
 
 /// One block of ``OutboxHistory``: rows of the outbox, column by column, compressed together. An integer is written as
-/// its distance to the same column's of the row before, since keys, versions and times follow each other. Record ids
-/// that are numbers or UUIDs are written as such, once for each operation: compression would make more of their digits.
+/// its distance to the same column's of the row before, since keys, versions and times follow each other; of a text,
+/// and of members, stands what differs from the row before. Record ids that are numbers or UUIDs are written as such,
+/// once for each operation: compression would make more of their digits.
 struct OutboxBlock {
     /// A row of the outbox.
     struct Operation {
@@ -75,13 +76,19 @@ struct OutboxBlock {
     /// The bytes of the records' ids, where all are UUIDs so far.
     private var uuids: [UInt8] = []
 
-    /// Its size before it is compressed.
+    /// The size of its operations.
     private(set) var byteCount = 0
 
     /// What is written of one column.
     fileprivate struct Column {
         var writer = ByteWriter()
-        var last: Int64 = 0
+        var last = Last()
+    }
+
+    /// The value of the row before.
+    fileprivate struct Last {
+        var integer: Int64 = 0
+        var bytes: [UInt8] = []
     }
 
     /// A row of ``columns``.
@@ -91,7 +98,7 @@ struct OutboxBlock {
         // Members are JSON and never hold the byte that stands for the id.
         let record = operation.members.contains(Self.place) ? nil : Self.shortened(operation.record)
         for (column, cell) in operation.cells.enumerated() {
-            let before = columns[column].writer.bytes.count
+            byteCount += cell.byteCount
             switch (column, record) {
             case (Self.record, let record?):
                 columns[column].append(key: record)
@@ -99,7 +106,6 @@ struct OutboxBlock {
             case (Self.members, _?): columns[column].append(Self.replacing(operation.record, in: cell))
             default: columns[column].append(cell)
             }
-            byteCount += columns[column].writer.bytes.count - before
         }
         let number = operation.number
         numbers = count == 0 ? number...number : min(numbers.lowerBound, number)...max(numbers.upperBound, number)
@@ -117,7 +123,8 @@ struct OutboxBlock {
         for (column, written) in columns.enumerated() {
             bytes += column == Self.record ? planes ?? written.writer.bytes : written.writer.bytes
         }
-        return Gzip.compress(bytes)
+        // A block is written once and stays for a week.
+        return Gzip.compress(bytes, level: Gzip.thorough)
     }
 
     /// UUIDs byte by byte: what they have in common comes together. `nil` where other ids are among them.
@@ -154,8 +161,9 @@ struct OutboxBlock {
         guard let count = reader.integer(), (0...Int64(bytes.count)).contains(count) else { return [] }
         var rows = [[Cell]](repeating: [], count: Int(count))
         var areShort = [Bool](repeating: false, count: rows.count)
+        var room = limit
         for column in names.indices {
-            var last: Int64 = 0
+            var last = Last()
             let mark = reader
             if column == record, reader.integer() == Tag.planes {
                 guard let ids = uuids(&reader, rows.count) else { return [] }
@@ -166,7 +174,9 @@ struct OutboxBlock {
             reader = mark
             for row in rows.indices {
                 guard let tag = reader.integer(), let cell = cell(tag, &reader, &last) else { return [] }
-                if column == record { areShort[row] = tag >= Tag.number }
+                room -= cell.byteCount
+                guard room >= 0 else { return [] }
+                if column == record { areShort[row] = tag == Tag.number || tag == Tag.uuid }
                 let isPlace = column == members && areShort[row]
                 rows[row].append(isPlace ? putting(rows[row][record], into: cell) : cell)
             }
@@ -176,7 +186,7 @@ struct OutboxBlock {
 
     /// Before library version 13 the rows of a block stood one behind the other.
     private static func operationsByRow(_ reader: inout ByteReader) -> [Operation] {
-        var last = [Int64](repeating: 0, count: names.count)
+        var last = [Last](repeating: Last(), count: names.count)
         var operations: [Operation] = []
         while !reader.isAtEnd {
             var cells: [Cell] = []
@@ -191,14 +201,16 @@ struct OutboxBlock {
         return operations
     }
 
-    private static func cell(_ tag: Int64, _ reader: inout ByteReader, _ last: inout Int64) -> Cell? {
+    private static func cell(_ tag: Int64, _ reader: inout ByteReader, _ last: inout Last) -> Cell? {
         switch tag {
         case Tag.null: return .null
-        case Tag.integer: return reader.distance(from: &last).map(Cell.integer)
+        case Tag.integer: return reader.distance(from: &last.integer).map(Cell.integer)
         case Tag.real: return reader.integer().map { .real(bits: UInt64(bitPattern: $0)) }
         case Tag.text: return reader.run().map { .text(Array($0)) }
         case Tag.blob: return reader.run().map { .blob(Array($0)) }
-        case Tag.number: return reader.distance(from: &last).map { .text(String($0)) }
+        case Tag.textAfter: return reader.run(after: &last.bytes).map(Cell.text)
+        case Tag.blobAfter: return reader.run(after: &last.bytes).map(Cell.blob)
+        case Tag.number: return reader.distance(from: &last.integer).map { .text(String($0)) }
         case Tag.uuid: return reader.run().flatMap { PackedID.decode($0) }.map { .text($0.text) }
         default: return nil
         }
@@ -208,6 +220,7 @@ struct OutboxBlock {
         static let null: Int64 = 0
         static let integer: Int64 = 1
         static let real: Int64 = 2
+        /// Until library version 13.
         static let text: Int64 = 3
         static let blob: Int64 = 4
         /// Begins a block that stands column by column.
@@ -217,6 +230,9 @@ struct OutboxBlock {
         static let uuid: Int64 = 7
         /// Begins a column of UUIDs alone.
         static let planes: Int64 = 8
+        /// How many bytes are those of the row before, and those behind them.
+        static let textAfter: Int64 = 9
+        static let blobAfter: Int64 = 10
     }
 
     // MARK: Record ids
@@ -263,13 +279,19 @@ extension OutboxBlock.Column {
         case .real(let bits):
             writer.integer(OutboxBlock.Tag.real)
             writer.integer(Int64(bitPattern: bits))
-        case .text(let bytes):
-            writer.integer(OutboxBlock.Tag.text)
-            writer.run(bytes)
-        case .blob(let bytes):
-            writer.integer(OutboxBlock.Tag.blob)
-            writer.run(bytes)
+        case .text(let bytes): append(bytes, as: OutboxBlock.Tag.textAfter)
+        case .blob(let bytes): append(bytes, as: OutboxBlock.Tag.blobAfter)
         }
+    }
+
+    private mutating func append(_ bytes: [UInt8], as tag: Int64) {
+        let most = min(bytes.count, last.bytes.count)
+        var shared = 0
+        while shared < most, bytes[shared] == last.bytes[shared] { shared += 1 }
+        last.bytes = bytes
+        writer.integer(tag)
+        writer.integer(Int64(shared))
+        writer.run(bytes[shared...])
     }
 
     fileprivate mutating func append(key: OutboxBlock.ShortID) {
@@ -283,8 +305,8 @@ extension OutboxBlock.Column {
 
     private mutating func append(_ value: Int64, as tag: Int64) {
         writer.integer(tag)
-        let distance = value &- last
-        last = value
+        let distance = value &- last.integer
+        last.integer = value
         // Small distances downwards are small numbers too.
         writer.integer(distance << 1 ^ distance >> 63)
     }
@@ -294,6 +316,12 @@ extension ByteReader {
     fileprivate mutating func distance(from last: inout Int64) -> Int64? {
         guard let folded = integer() else { return nil }
         last &+= Int64(bitPattern: UInt64(bitPattern: folded) >> 1) ^ -(folded & 1)
+        return last
+    }
+
+    fileprivate mutating func run(after last: inout [UInt8]) -> [UInt8]? {
+        guard let shared = integer(), (0...Int64(last.count)).contains(shared), let rest = run() else { return nil }
+        last = Array(last[..<Int(shared)] + rest)
         return last
     }
 }

@@ -152,7 +152,7 @@ extension World {
                     ("verdicts ahead", "tidemark_known_version"),
                     ("inferred", "tidemark_inferred"),
                     ("first captures", "tidemark_table WHERE uncompared IS NOT NULL"),
-                    ("first keys", "tidemark_first_capture"),
+                    ("first keys", "tidemark_first_capture"), ("sealed runs", "tidemark_sealed_run"),
                     ("departures", "tidemark_quarantine WHERE move <> 0"),
                 ]
                 for table in app.tables {

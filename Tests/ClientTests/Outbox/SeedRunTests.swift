@@ -102,6 +102,8 @@ struct SeedRunTests {
             }
             #expect(entries == kept)
             sealed = entries
+            let installed = try await runs.installed()
+            try await runs.writer.write { db in try SealedRun.unfold(db, installed) }
             if try await runs.count("tidemark_first_capture") == 0 {
                 #expect(try await standing(runs, tables) == standing(single, tables))
             }
@@ -201,7 +203,26 @@ struct SeedRunTests {
             guard !sealed.isEmpty else { return }
         }
         #expect(Set(records).count == 1200)
-        #expect(try await device.count("tidemark_shadow_item WHERE tidemark_mark IS NULL") == 1200)
+        #expect(try await device.count("tidemark_shadow_item") == 0)
+        let sealed = "SELECT sum(last_operation - first_operation + 1), min(first), max(last) FROM tidemark_sealed_run"
+        let ends = "SELECT count(*), min(id), max(id) FROM item"
+        #expect(try await device.rows(sealed) == device.rows(ends))
+    }
+
+    @Test("towards the end of a long push a request takes fewer rows than the one before")
+    func tapered() async throws {
+        let device = try await device(Self.texts)
+        let schema = try await device.installed()
+        var counts: [Int] = []
+        while counts.reduce(0, +) < 1200 {
+            counts.append(try await batch(of: device, schema, limit: 20).count)
+            try await device.sql("DELETE FROM tidemark_operation")
+            guard counts.last != 0 else { break }
+        }
+        #expect(counts.reduce(0, +) == 1200)
+        #expect(counts.prefix(48).allSatisfy { $0 == 20 })
+        #expect(counts.dropLast().last == 5)
+        #expect(counts == counts.sorted(by: >))
     }
 
     @Test("a run takes one statement for its rows, and few for their operations")

@@ -5,12 +5,19 @@ import Testing
 
 @Suite("A file that an older version has written")
 struct LibraryMigrationTests {
-    /// Takes away what came with version 13.
-    private static let twelve = """
-        DROP VIEW IF EXISTS tidemark_state_note; DROP TABLE tidemark_first_capture;
-        UPDATE tidemark_meta SET value = '12' WHERE key = 'schema';
+    /// Takes away what came with version 14.
+    private static let thirteen = """
+        DROP TABLE tidemark_sealed_run; UPDATE tidemark_meta SET value = '13' WHERE key = 'schema';
 
         """
+
+    /// Takes away what came with version 13.
+    private static let twelve =
+        thirteen + """
+            DROP VIEW IF EXISTS tidemark_state_note; DROP TABLE tidemark_first_capture;
+            UPDATE tidemark_meta SET value = '12' WHERE key = 'schema';
+
+            """
 
     /// Takes away what came with version 12.
     private static let eleven =
@@ -137,13 +144,14 @@ struct LibraryMigrationTests {
         return device
     }
 
-    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10, 11, 12])
+    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9, 10, 11, 12, 13])
     func form(version: Int) async throws {
         let device = try await device()
         let today = try await form(device)
         // This index came with version 8.
         if version < 8 { try await device.sql("DROP INDEX tidemark_quarantine_kept") }
         switch version {
+        case 13: try await device.sql(Self.thirteen)
         case 12: try await device.sql(Self.twelve)
         case 11: try await device.sql(Self.eleven)
         case 10: try await device.sql(Self.ten)
@@ -157,7 +165,7 @@ struct LibraryMigrationTests {
         #expect(try await form(device) != today)
         try await device.engine().install()
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"13\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"14\""])
     }
 
     /// As version 12 kept rows that waited: each with a shadow.

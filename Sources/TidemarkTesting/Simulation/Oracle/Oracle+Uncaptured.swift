@@ -140,14 +140,17 @@ extension OracleDevice.Sight {
         return table.reading(columns, shadow: known)
     }
 
-    /// Rows of the first capture that are not sealed yet: the server has none of them.
+    /// Rows of the first capture that are not sealed yet, or are under way without a shadow: the server has none of
+    /// them, as far as this device knows.
     mutating func readFirstCapture(_ db: Database, _ table: OracleTable, _ names: OracleNames) throws {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT prefix || value FROM tidemark_first_capture, json_each(keys) WHERE entity = ?
                 AND CASE typeof(first) WHEN 'integer' THEN value ELSE prefix || value END >= first
+                UNION SELECT record FROM tidemark_sealed_run AS run, tidemark_operation WHERE run.entity = ?
+                AND tidemark_operation.id BETWEEN first_operation AND last_operation
                 """)
-        for record in try String.fetchAll(statement, arguments: [table.name]) {
+        for record in try String.fetchAll(statement, arguments: [table.name, table.name]) {
             let key = names[OracleKey(entity: table.name, record: record)]
             if rows[key] != nil || shadows[key] != nil { shadows.updateValue(nil, forKey: key) }
         }

@@ -1,0 +1,119 @@
+import GRDB
+import TidemarkWire
+
+/// A row of the first capture that was sealed in a run, remembered until its verdict.
+struct SealedSeed: Hashable, Sendable {
+    /// The row's hash.
+    var hash: UInt64
+    /// Its run's number.
+    var run: Int64
+}
+
+/// Rows of the first capture that lie between two keys and were sealed one behind the other. Until their verdicts the
+/// server lacks them, as it lacks those that are not sealed (``FirstCapture``), and none has a shadow that says so. If
+/// it takes all of them as they were sent, and nobody has touched one since, none is ever written. Before anything else
+/// happens to one of them, ``unfold(_:_:)`` gives each its shadow.
+struct SealedRun {
+    static let schema = """
+        -- Rows of the first capture that are sealed and have no shadows (SealedRun). first, last: the keys between
+        -- which they lie. first_operation, last_operation: their operations, in the order of their keys.
+        CREATE TABLE tidemark_sealed_run(
+            first_operation INTEGER PRIMARY KEY, last_operation INTEGER NOT NULL, scope TEXT NOT NULL,
+            entity TEXT NOT NULL, first NOT NULL, last NOT NULL);
+
+        """
+
+    private let operations: ClosedRange<Int64>
+    private let ends: [Cell]
+
+    /// Notes a run. Returns its number.
+    static func note(
+        _ db: Database, _ entity: String, in scope: Scope, _ ends: (first: Cell, last: Cell),
+        operations: ClosedRange<Int64>
+    ) throws -> Int64 {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_sealed_run(first_operation, last_operation, scope, entity, first, last)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            """
+        ).execute([
+            .integer(operations.lowerBound), .integer(operations.upperBound), .text(scope.name), .text(entity),
+            ends.first, ends.last,
+        ])
+        return operations.lowerBound
+    }
+
+    static func isThere(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_sealed_run", db) }
+
+    static func isAny(_ db: Database) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_sealed_run LIMIT 1").first(db) { _ in true } ?? false
+    }
+
+    private static func all(_ db: Database, _ entity: String, number: Int64? = nil) throws -> [SealedRun] {
+        try Query(
+            db,
+            """
+            SELECT first_operation, last_operation, first, last FROM tidemark_sealed_run
+            WHERE entity = ?1 AND first_operation = coalesce(?2, first_operation) ORDER BY first_operation
+            """
+        ).rows(db, [.text(entity), .optional(number)]) {
+            SealedRun(operations: $0.integer(0)...$0.integer(1), ends: $0.cells(2..<4))
+        }
+    }
+
+    /// Drops a run of which the server took so many rows as they were sent. Returns whether these are all, and nobody
+    /// has touched a row between its ends since.
+    static func drop(_ db: Database, _ shape: TableSchema, _ number: Int64, taken: Int) throws -> Bool {
+        guard let run = try all(db, shape.name, number: number).first, run.operations.count == taken,
+            try !FirstCapture.isAnyShadow(db, shape, between: run.ends)
+        else { return false }
+        try Query(db, "DELETE FROM tidemark_sealed_run WHERE first_operation = ?1").execute([.integer(number)])
+        return true
+    }
+
+    /// Gives the rows of all runs their shadows.
+    static func unfold(_ db: Database, _ schema: SyncSchema) throws {
+        guard try isAny(db) else { return }
+        for shape in schema.shapes { try unfold(db, shape) }
+        // Tables that only another opening of the file has named.
+        let others = try Query(db, "SELECT DISTINCT scope FROM tidemark_sealed_run").rows(db) { Scope($0.text(0)) }
+        for scope in others.compactMap(\.self) {
+            for shape in try TableRules.shapes(db, holding: scope, beside: schema) { try unfold(db, shape) }
+        }
+    }
+
+    /// Gives the rows of a table's runs the shadows of sealed rows, as their operations have them: what stands in the
+    /// table may have been written while nothing was captured.
+    static func unfold(_ db: Database, _ shape: TableSchema) throws {
+        let table = RecordTable(shape)
+        for run in try all(db, shape.name) {
+            try FirstCapture.becomeSeeds(db, shape, between: run.ends)
+            for entry in try Outbox.open(db, ids: run.operations) {
+                var seed = Shadow(state: .absent, cells: [], bases: [Shadow.seedBase: 0], edited: Shadow.seedStamp)
+                guard let id = RecordID(entry.record), let key = shape.key(of: id), try table.shadow(db, key) == nil,
+                    let cells = seed.overlaid(with: try entry.sealedOperation(), shape: shape)
+                else { continue }
+                seed.cells = cells
+                try table.write(db, key, seed)
+            }
+        }
+        try Query(db, "DELETE FROM tidemark_sealed_run WHERE entity = ?1").execute([.text(shape.name)])
+    }
+
+    /// How many rows nobody has touched since, and how many that were edited or deleted have a shadow.
+    static func left(_ db: Database, _ shape: TableSchema) throws -> (untouched: Int, touched: Int) {
+        // A file of an older version may be read before it is brought up to date.
+        guard try isThere(db) else { return (0, 0) }
+        return try all(db, shape.name).reduce(into: (0, 0)) { sum, run in
+            let touched = try FirstCapture.touched(db, shape, between: run.ends)
+            sum.0 += max(0, run.operations.count - touched)
+            sum.1 += touched
+        }
+    }
+
+    /// SQL: the first key of a table's runs.
+    static func firstKeySQL(_ entity: String) -> String {
+        "(SELECT first FROM tidemark_sealed_run WHERE entity = \(literal(entity)) ORDER BY first_operation LIMIT 1)"
+    }
+}
