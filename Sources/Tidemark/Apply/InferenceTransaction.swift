@@ -36,7 +36,6 @@ struct InferenceTransaction: Sendable {
 
     private func settle(_ db: Database) throws -> (records: Int, conflicts: Int) {
         let record = try ScopeRecord.read(db, scope)
-        try SealedRun.unfold(db, schema)
         let applier = try Applier(
             db, schema: schema, record: record, declarations: declarations, now: now, keepsFirstCapture: true)
         var settled = 0

@@ -72,7 +72,6 @@ struct Swap {
     private func swap(
         _ entities: Set<String>, _ changes: UnsafeRawBufferPointer, _ record: ScopeRecord, isEmpty: Bool
     ) throws -> Applier.Outcome {
-        try SealedRun.unfold(db, schema)
         let applier = try Applier(
             db, schema: schema, record: record, declarations: declarations, now: now, entities: entities,
             keepsFirstCapture: isEmpty)

@@ -95,13 +95,19 @@ struct FirstCaptureSendingTests {
         try await expectSame(device)
     }
 
-    @Test("edits, deletes and new rows while rows are left, and while requests grow smaller", arguments: [1000, 20])
-    func edited(limit: Int) async throws {
+    @Test("edits, deletes and new rows while rows are left")
+    func edited() async throws { try await edit(limit: 1000, after: 1) }
+
+    @Test("edits, deletes and new rows while requests grow smaller")
+    func tapered() async throws {
+        try await Dependencies.$current.withValue(SmallPartsClock()) { try await edit(limit: 20, after: 150) }
+    }
+
+    private func edit(limit: Int, after count: Int) async throws {
         let device = try await device("first", Self.schema)
         var configuration = SyncConfiguration()
         configuration.operationLimit = limit
-        // With the smaller limit no request before the last ones has room for anything but rows of the first capture.
-        await whileSending(device, after: limit == 20 ? 150 : 1) {
+        await whileSending(device, after: count) {
             #expect(try await device.count("tidemark_first_capture") > 0)
             try await device.sql(
                 """

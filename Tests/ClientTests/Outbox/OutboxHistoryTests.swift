@@ -49,6 +49,18 @@ struct OutboxHistoryTests {
         #expect(try await a.count("tidemark_history") == 0)
     }
 
+    @Test("A block of long texts has few of them, however alike they are")
+    func long() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        var configuration = SyncConfiguration()
+        configuration.leastHistoryBlock = 1
+        try await a.sql(insert(30) + "UPDATE note SET body = printf('%.*c', 100000, 'x')")
+        try await a.engine(configuration).syncNow()
+        #expect(try await a.count("tidemark_operation") == 0)
+        let most = try await a.rows("SELECT max(last - first + 1), sum(last - first + 1) FROM tidemark_history")
+        #expect(most == ["6|30"])
+    }
+
     @Test("A block that is made as the verdicts come holds what one of finished operations does")
     func atOnce() async throws {
         var kept: [[String]] = []

@@ -11,8 +11,9 @@ struct SealedRunTests {
 
     /// A device whose rows are sealed.
     private func sealed() async throws -> (Device, [OutboxEntry]) {
-        let device = try await Device(
-            ItemDevices.filled(Self.count) + "CREATE TABLE part (id TEXT PRIMARY KEY);", tables: ["item", "part"])
+        let schema =
+            ItemDevices.filled(Self.count) + "CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item);"
+        let device = try await Device(schema, tables: ["item", "part"])
         let shape = try #require(try await device.installed()["item"])
         try await device.writer.write { db in _ = try FirstCapture.end(db, shape, in: Device.scope) }
         let sealed = try await device.seal()
@@ -124,6 +125,47 @@ struct SealedRunTests {
             try SealedRun.unfold(db, schema)
         }
         #expect(try await device.count(Self.lacked + " AND title LIKE 'row %'") == Self.count)
+    }
+
+    @Test("an edit that refers to one of them is not sealed before it in another lane")
+    func referred() async throws {
+        let (device, sealed) = try await sealed()
+        try await device.sql("INSERT INTO part VALUES ('p1', 'r001')")
+        let again = try await device.seal(lane: "lane-0002")
+        #expect(again.map(\.key) == sealed.map(\.key))
+        #expect(try await device.count("tidemark_sealed_run") == 0)
+        #expect(try await device.count(Self.lacked) == Self.count)
+    }
+
+    @Test("a page of another device's meets them as rows that the server was thought to lack")
+    func page() async throws {
+        let (device, _) = try await sealed()
+        try await device.apply(Device.page([Device.upsert("item", "r005", 9, #"{"title":"theirs","rank":9}"#)]))
+        #expect(try await device.count("tidemark_sealed_run") == 0)
+        #expect(try await device.count(Self.lacked) == Self.count - 1)
+    }
+
+    @Test("a table that is rebuilt meanwhile has them still under way, and nothing unseen")
+    func rebuilt() async throws {
+        let (device, _) = try await sealed()
+        try await device.sql(
+            """
+            CREATE TABLE copy (id TEXT PRIMARY KEY, title TEXT, rank INTEGER); INSERT INTO copy SELECT * FROM item;
+            DROP TABLE item; ALTER TABLE copy RENAME TO item
+            """)
+        _ = try await device.installed()
+        #expect(try await device.count("tidemark_sealed_run") == 0)
+        #expect(try await device.count("tidemark_inferred") == 0)
+        #expect(try await device.count(Self.lacked) == Self.count)
+    }
+
+    @Test("a column that comes meanwhile is sent behind them")
+    func newColumn() async throws {
+        let (device, _) = try await sealed()
+        try await device.sql("ALTER TABLE item ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
+        _ = try await device.installed()
+        #expect(try await device.count("tidemark_sealed_run") == 0)
+        #expect(try await device.count(Self.lacked + " AND tidemark_mark > 0") == Self.count)
     }
 
     @Test("rows under way count as pending, edited or not")

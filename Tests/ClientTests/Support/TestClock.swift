@@ -101,3 +101,13 @@ final class GrantedClock: TestClock {
         try await poll { await isOver() }
     }
 }
+
+/// The device's own clock, where one row of the file takes few keys of a first capture.
+final class SmallPartsClock: TestClock {
+    let platform = Platform()
+    var wallClock: Int64 { platform.wallClock }
+    var uptime: Instant { platform.uptime }
+    var firstCaptureKeys: Int { 20 }
+    func random() -> UInt64 { platform.random() }
+    func sleep(for duration: Duration) async throws { try await platform.sleep(for: duration) }
+}
