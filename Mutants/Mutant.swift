@@ -135,7 +135,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A row of the first capture counts as an edit of the server's (I4).
     case seedOverwritesRow
     /// One that is set aside with its scope comes back as an edit (I8).
-    case seedSetAsideAsInsert
+    case seedOrphanedAsInsert
     /// The server takes one for an insert like any other (I4).
     case seedTakenForInsert
     /// Rows under way get no shadow when something happens to them (I2).

@@ -188,8 +188,10 @@
         private static func operations(_ database: DatabaseQueue) async throws -> (open: Int, finished: Int) {
             try await database.read { db in
                 let sql = "SELECT count(*) FROM tidemark_operation WHERE finished_at IS"
+                let packed = "SELECT coalesce(sum(last - first + 1), 0) FROM tidemark_history"
                 return (
-                    try Int.fetchOne(db, sql: "\(sql) NULL") ?? 0, try Int.fetchOne(db, sql: "\(sql) NOT NULL") ?? 0
+                    try Int.fetchOne(db, sql: "\(sql) NULL") ?? 0,
+                    try Int.fetchOne(db, sql: "SELECT (\(sql) NOT NULL) + (\(packed))") ?? 0
                 )
             }
         }

@@ -225,7 +225,8 @@
             guard let scope = known.first, known.count == 1 else {
                 let names = known.map { "--scope \($0.name)" }.joined(separator: " ")
                 throw Failure(
-                    known.isEmpty ? "\(path) has not been synced yet" : "\(path) holds several scopes",
+                    known.isEmpty
+                        ? "\(path) has not been synced yet, so that it has no scope" : "\(path) holds several scopes",
                     hint: known.isEmpty
                         ? "name one with --scope, for example --scope workspace:1"
                         : "name those that the token grants: \(names)")

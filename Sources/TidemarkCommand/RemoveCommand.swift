@@ -54,8 +54,8 @@
             } catch let error as SyncError where error.code == .unsentEdits {
                 var failure = Failure(error)
                 failure.hint =
-                    "`tidemark status \(file)` lists them; `tidemark sync` sends what waits, `tidemark rejected` "
-                    + "decides what was refused; --force forgets all"
+                    "`tidemark status \(file)` tells of them; `tidemark sync` sends what waits, `tidemark rejected` "
+                    + "and `tidemark orphaned` decide what was refused or has no scope; --force forgets all"
                 throw failure
             }
             let report = RemoveReport(removed, onlyCapture: capture)

@@ -4,7 +4,8 @@
     import TidemarkServer
     import Yams
 
-    /// `tidemark.yaml` (Protocol.md0): what the operator declares. Every line is checked; a mistake stops the start.
+    /// `tidemark.yaml` (its limits: Limits.md): what the operator declares. Every line is checked; a mistake stops the
+    /// start.
     struct ServerFile {
         var isStrict = false
         /// How long deletions are kept at least, `nil`: for ever; and whether events go with them.

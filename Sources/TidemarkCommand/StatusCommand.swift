@@ -140,7 +140,9 @@
             }
             lines += inferred.map(\.line)
             if orphaned > 0 {
-                lines.append("orphaned: \(orphaned.counted("edit")) for a scope that is gone, or for the app to decide")
+                lines.append(
+                    "orphaned: \(orphaned.counted("edit")) for a scope that is gone, or to decide; `tidemark orphaned` "
+                        + "lists them")
             }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
             lines.append("to send: \(pending.counted("edited record")), \(sent) sent without a verdict\(since)")

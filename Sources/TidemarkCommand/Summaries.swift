@@ -82,7 +82,7 @@
                     "to confirm: the server refused \(brakedDeletes.counted("delete")), more than it takes without a "
                         + "word; `tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
             }
-            if orphaned > 0 { lines.append("orphaned: \(orphaned.counted("edit")); `tidemark status` tells") }
+            if orphaned > 0 { lines.append("orphaned: \(orphaned.counted("edit")); `tidemark orphaned` lists them") }
             return lines + UnsyncedTables.lines(unsynced)
         }
     }

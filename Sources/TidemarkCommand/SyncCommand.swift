@@ -44,7 +44,7 @@
         @Option(name: .customLong("table"), help: ArgumentHelp("A table to sync; may be repeated.", valueName: "name"))
         var tables: [String] = []
 
-        @Flag(help: "Sync every table that can be synced, and say of the others why not.")
+        @Flag(help: "Sync every table that can be synced, but no views and virtual tables; say of the others why not.")
         var all = false
 
         @Option(help: ArgumentHelp("The column of the new tables that names each row's scope.", valueName: "column"))
@@ -89,7 +89,7 @@
             }
             guard interval == nil || watch else { throw ValidationError("--interval goes with --watch.") }
             if let interval, Duration(text: interval) == nil {
-                throw ValidationError("--interval takes 5s, 15m or 1h.")
+                throw ValidationError("--interval takes a second or more, as 5s, 15m or 1h.")
             }
         }
 

@@ -26,8 +26,8 @@
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, BackupCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self,
             DetachCommand.self, DevicesCommand.self, BlobsCommand.self, TokenCommand.self, SyncCommand.self,
-            StatusCommand.self, RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self,
-            DemoCommand.self, ManualCommand.self,
+            StatusCommand.self, RejectedCommand.self, ConflictsCommand.self, OrphanedCommand.self, VerifyCommand.self,
+            RemoveCommand.self, DemoCommand.self, ManualCommand.self,
         ]
 
         /// Done, but something waits for a decision.

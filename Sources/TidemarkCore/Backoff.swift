@@ -1,7 +1,8 @@
-/// How long to wait after failures in a row: `min(MAX, BASE·2^(n − 1)) + random(0, JITTER)` (B10).
+/// How long to wait after n failures in a row (B10): `w + random(0, min(max(JITTER, w), MAX − w))`, where `w` is
+/// `min(BASE·2^(n − 1), ⅔·MAX)`.
 ///
-/// A wait is spread by as much again, within its bounds: devices that lost a server at one moment would else come back
-/// to it at one moment.
+/// A wait is spread by as much again: devices that lost a server at one moment would else come back to it at one
+/// moment.
 package struct Backoff: Hashable, Sendable {
     /// The first wait.
     package var baseMilliseconds: Int64 = 1_000

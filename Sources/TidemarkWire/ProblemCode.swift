@@ -1,4 +1,4 @@
-/// Everything that can be wrong with a request as a whole: a closed list (Protocol.md and 3).
+/// Everything that can be wrong with a request as a whole: a closed list ("Records by name" in Protocol.md lists it).
 ///
 /// A request that is answered by one of these has applied nothing.
 package enum ProblemCode: String, Hashable, Sendable, CaseIterable {

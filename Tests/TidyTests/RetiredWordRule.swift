@@ -42,13 +42,24 @@ enum RetiredWordRule {
         "Tests/TidyTests/RetiredWordRule.swift", "Documentation/Glossary.md",
         "Sources/Tidemark/Store/LibraryMigration.swift", "Tests/ClientTests/Schema/LibraryMigrationTests.swift",
     ]
-    static let folders = ["Sources/", "Tests/", "Simulator/", "Documentation/", "Examples/", "Fuzz/", "Benchmarks/"]
+    static let folders = [
+        "Sources/", "Tests/", "Simulator/", "Documentation/", "Examples/", "Fuzz/", "Benchmarks/",
+        "Mutants/",
+    ]
 
     static func faults(path: String, text: String) -> [Fault] {
         let isRead = folders.contains { path.hasPrefix($0) } || path.hasSuffix(".md")
         guard isRead, !exceptions.contains(path), [".swift", ".md", ".py"].contains(where: path.hasSuffix) else {
             return []
         }
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let named = words.filter { stands($0, in: name) }.map {
+            Fault(path: path, line: 1, message: "'\($0.retired)' in its name is retired: \($0.instead)")
+        }
+        return named + faults(path: path, in: text)
+    }
+
+    private static func faults(path: String, in text: String) -> [Fault] {
         let lowered = text.lowercased()
         // Nearly every file has none of them.
         let found = words.filter { lowered.contains($0.retired.lowercased()) }
@@ -81,6 +92,10 @@ struct RetiredWordRuleTests {
     func planted(line: String) {
         #expect(RetiredWordRule.faults(path: "Sources/Tidemark/Store/A.swift", text: line).count == 1)
     }
+
+    @Test(
+        "A retired word is found in a file's name", arguments: ["Mutants/Healing.swift", "Tests/A/StorePortrait.swift"])
+    func named(path: String) { #expect(RetiredWordRule.faults(path: path, text: "").count == 1) }
 
     @Test(
         "Words that only look alike pass",

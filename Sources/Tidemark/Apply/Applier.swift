@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// Applies one answer inside one transaction: verdicts, then the page, then the checkpoint.
 ///
-/// Foreign keys are off and the flag row is up while it works; see `ApplyTransaction`.
+/// The flag row is up while it works, and foreign keys are off if it writes rows; see `ApplyTransaction`.
 final class Applier {
     struct Outcome: Hashable, Sendable {
         var verdicts = 0

@@ -131,7 +131,7 @@ enum Installation {
                 sql: """
                     UPDATE \(shape.shadowSQL) AS shadow SET \(column.sql) = (SELECT \(column.sql) FROM \(shape.sql) AS t
                     WHERE \(shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")))
-                    WHERE tidemark_state <> 0 AND tidemark_gone IS NOT 1
+                    WHERE tidemark_state <> \(Shadow.State.absent.rawValue) AND tidemark_gone IS NOT 1
                     """)
         }
         if !(lost.isEmpty && added.isEmpty) { try SealedRun.unfold(db, shape) }
@@ -299,18 +299,5 @@ enum Installation {
             // A trigger that went along with a table under another name still has the old name.
             try db.execute(sql: "DROP TRIGGER IF EXISTS \(quoted(trigger.name)); \(trigger.sql)")
         }
-    }
-}
-
-extension Database {
-    /// Whether a table has an index of this name.
-    func indexExists(_ name: String, on table: String) throws -> Bool {
-        try Query(
-            self,
-            """
-            SELECT 1 FROM sqlite_master
-            WHERE type = 'index' AND name = ?1 COLLATE NOCASE AND tbl_name = ?2 COLLATE NOCASE
-            """
-        ).first(self, [.text(name), .text(table)]) { _ in true } ?? false
     }
 }

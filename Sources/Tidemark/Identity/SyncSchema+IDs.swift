@@ -32,7 +32,7 @@ extension SyncSchema {
             db,
             """
             SELECT 1 FROM \(shape.shadowSQL)
-            WHERE tidemark_mark IS NOT NULL AND tidemark_state = 0 
+            WHERE tidemark_mark IS NOT NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
               AND NOT \(TemporaryShape.holds(shape.key[0].sql)) LIMIT 1
             """
         ).first(db) { _ in true }

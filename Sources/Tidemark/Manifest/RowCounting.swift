@@ -20,7 +20,8 @@ struct RowCounting {
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
         let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
         // A row that stood here before the first capture and was deleted since is sent, and deleted there.
-        let isDelete = "(tidemark_state <> 0 OR tidemark_bases = \(literal(Shadow.seedBases)))"
+        let isAbsent = "tidemark_state = \(Shadow.State.absent.rawValue)"
+        let isDelete = "(NOT \(isAbsent) OR tidemark_bases = \(literal(Shadow.seedBases)))"
         let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
         let quarantined = try self.quarantined()
         let unseen = try self.unseen()

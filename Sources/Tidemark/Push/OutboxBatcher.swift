@@ -125,7 +125,9 @@ struct OutboxBatcher {
         case .moves(let found): (edited.move, edited.shadow) = (found, found.arrival)
         case .passes: return .skip
         case .isNowhere(let column):
-            try refuse(&batch, table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
+            try refuse(
+                &batch, table, key, id: id, why: "Its column '\(column)' makes no scope's name.",
+                hint: "Set '\(column)' to the value of a scope that the app follows; it is sent then.")
             return .done
         }
         return try seal(&batch, edited)

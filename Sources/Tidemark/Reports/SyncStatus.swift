@@ -121,7 +121,7 @@ public struct SyncStatus: Hashable, Sendable {
     /// Edits of scopes that this device has no more; see ``SyncEngine/orphanedEdits()``.
     public var orphaned = 0
     /// Quarantined rows: this device's schema does not take them as things stand, or another scope's row has
-    /// their place. They are the server's rows, no edits.
+    /// their place. They are the server's rows; only one that was never sent is not.
     public var quarantined = 0
     /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel. Before
     /// the first sync, which captures them, every row with a key is pending.

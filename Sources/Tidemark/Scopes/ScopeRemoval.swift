@@ -22,8 +22,10 @@ struct ScopeRemoval: Sendable {
         var sentence: String {
             let gone = "\(rows) \(rows == 1 ? "row" : "rows") of the scope left this device"
             guard orphaned > 0 else { return gone + "; no edit was unsent." }
-            let edits = orphaned == 1 ? "1 unsent edit is" : "\(orphaned) unsent edits are"
-            return gone + "; \(edits) orphaned, and come back with the access."
+            let edits =
+                orphaned == 1
+                ? "1 unsent edit is orphaned, and comes" : "\(orphaned) unsent edits are orphaned, and come"
+            return gone + "; \(edits) back with the access."
         }
     }
 

@@ -2,8 +2,9 @@ package import GRDB
 package import TidemarkCore
 import TidemarkWire
 
-/// Reads from the file how records stand, as ``RecordMachine`` says it: the one place where the bookkeeping tables are
-/// put together to a record's state. The worlds of the simulator hold what they find against the machine.
+/// Reads from the file how records stand, as ``RecordMachine`` says it: all its regions from all tables. What an app
+/// asks of a record is answered from fewer tables (``RecordState``). The worlds of the simulator hold what they find
+/// against the machine.
 package struct RecordMachines {
     /// A record in a scope.
     package struct Name: Hashable, Sendable {

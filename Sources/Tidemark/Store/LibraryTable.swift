@@ -2,7 +2,8 @@ import GRDB
 import TidemarkWire
 
 /// A table of the library's own in the app's file, and what becomes of its rows where a record, a table or a scope
-/// changes its name or leaves the device. Every such change goes through ``all``, so that a new table is listed once.
+/// changes its name or leaves the device. Such a change goes through ``all``, so that a new table is listed once; where
+/// more is to be done than to rename or delete rows, the table's own type does it, and the table names no such event.
 struct LibraryTable: Hashable, Sendable {
     /// The columns by which a row names what it is about.
     struct Columns: OptionSet, Hashable, Sendable {

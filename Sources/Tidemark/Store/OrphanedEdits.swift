@@ -3,8 +3,9 @@ import GRDB
 import TidemarkCore
 public import TidemarkWire
 
-/// An edit that was not sent when access to its scope was lost, or the scope was left. It is given back as an edit when
-/// the scope is filled again; until then the app may show it, export it or let go of it.
+/// An edit that was not sent when access to its scope was lost, or the scope was left, or a row that came back with a
+/// restored table. An edit is given back when the scope is filled again; until then, and where it is no edit, the app
+/// may show it, export it or let go of it.
 public struct OrphanedEdit: Hashable, Sendable, Identifiable {
     /// A kind of edit.
     public enum Kind: String, Hashable, Sendable, CaseIterable {

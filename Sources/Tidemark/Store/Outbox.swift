@@ -1,7 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// An operation as it stands in the outbox: sealed before its first sending and never rewritten.
+/// An operation as it stands in the outbox: sealed before its first sending. What it says is sent as it was sealed,
+/// until the server has lost it, or its key stands for something else there (`Outbox+Again`).
 struct OutboxEntry: Hashable, Sendable {
     var id: Int64
     var key: OperationKey
@@ -57,7 +58,7 @@ struct OutboxEntry: Hashable, Sendable {
     }
 }
 
-/// The durable queue of operations. Nothing leaves it but by its own verdict, by exact key.
+/// The durable queue of operations. Each leaves it by its own verdict, by exact key, or with its scope.
 enum Outbox {
     static let columns =
         "id, lane, number, entity, record, kind = 'delete', members, content, resolved, in_group"

@@ -75,8 +75,8 @@ enum Schema {
         guard try session.ask(isRole, .text(name)).flag(0, 0) else { return }
         throw PostgresError(
             .schema,
-            "a role is called \(name) like the log's schema, and would make its own tables in it: rename the role, or "
-                + "give the log another schema")
+            "a role is called \(name) like the log's schema, and would make its own tables in it: rename the role "
+                + "(ALTER ROLE \(name) RENAME TO …)")
     }
 
     private static let countPartitions = Statement(

@@ -57,7 +57,8 @@ package final class FairGate: Sendable {
 
     /// Runs a piece of work when its turn has come.
     ///
-    /// - Throws: `CancellationError` where the caller goes away before; what `body` throws.
+    /// - Throws: ``StoreUnavailable`` where too many wait; `CancellationError` where the caller goes away before; what
+    ///   `body` throws.
     package func pass<Result: Sendable>(
         for caller: String, in scope: Scope = "-", weight: Int = 1, _ body: () async throws -> Result
     ) async throws -> Result {

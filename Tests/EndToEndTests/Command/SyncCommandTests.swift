@@ -185,6 +185,18 @@
             #expect(lost.errors.contains("1 unsent edit is orphaned"), "\(lost.errors)")
             let status = try await bench.run(["status", bench.path("a")])
             #expect(status.status == 3 && status.output.contains("access was taken away"), "\(status.output)")
+            #expect(status.output.contains("`tidemark orphaned` lists them"), "\(status.output)")
+            let listed = try await bench.run(["orphaned", bench.path("a")])
+            #expect(listed.status == 3 && listed.output.contains("task 1: update, of scope w:1"), "\(listed)")
+            #expect(listed.output.contains("  title: 'mine'"), "\(listed)")
+            let told = try await bench.run(["orphaned", bench.path("a"), "--json"])
+            let decoder = JSONDecoder()
+            decoder.dateDecodingStrategy = .iso8601
+            let edits = try decoder.decode([OrphanReport].self, from: Data(told.output.utf8))
+            #expect(edits.map(\.record) == ["1"] && edits[0].fields == ["title": "'mine'"], "\(told)")
+            #expect(try await bench.run(["orphaned", bench.path("a"), "--discard", "999"]).status == 1)
+            let gone = try await bench.run(["orphaned", bench.path("a"), "--discard", "\(edits[0].number)"])
+            #expect(gone.status == 0 && gone.output.contains("is discarded"), "\(gone)")
             #expect(await server.stop() == 0)
         }
 

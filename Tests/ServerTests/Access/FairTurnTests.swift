@@ -13,10 +13,22 @@ struct FairTurnTests {
         var all: [String] { names.withLock { $0 } }
     }
 
-    /// Holds what passes until it is opened.
+    /// Lets one pass each time that it is opened.
     private final class Latch: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         func wait() { semaphore.wait() }
+        func open() { semaphore.signal() }
+    }
+
+    /// Holds all that pass until it is opened, once: a store may carry a write out again.
+    private final class Door: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+
+        func wait() {
+            semaphore.wait()
+            semaphore.signal()
+        }
+
         func open() { semaphore.signal() }
     }
 
@@ -37,12 +49,14 @@ struct FairTurnTests {
     @Test("One who writes once is behind one write of another's many", arguments: queued)
     func writer(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order, asked, latch) = (bench.store, Order(), Order(), Latch())
+        let (store, order, asked, door) = (bench.store, Order(), Order(), Door())
         try await withThrowingTaskGroup(of: Void.self) { group in
+            // Also where a wait takes too long: the group waits for the write.
+            defer { door.open() }
             group.addTask {
                 try await store.write("s", for: "ada") { _ in
                     asked.note("it runs")
-                    latch.wait()
+                    door.wait()
                 }
             }
             try await wait { !asked.all.isEmpty }
@@ -58,7 +72,7 @@ struct FairTurnTests {
                 try await store.write("s", for: "bob") { _ in order.note("bob") }
             }
             try await waitFor(22, in: asked)
-            latch.open()
+            door.open()
             try await group.waitForAll()
         }
         #expect(order.all.count == 21)
@@ -100,11 +114,11 @@ struct FairTurnTests {
     @Test("A write whose caller has gone before its turn is not carried out", arguments: queued)
     func gone(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order, asked, latch) = (bench.store, Order(), Order(), Latch())
+        let (store, order, asked, door) = (bench.store, Order(), Order(), Door())
         let first = Task {
             try await store.write("s", for: "ada") { _ in
                 asked.note("it runs")
-                latch.wait()
+                door.wait()
             }
         }
         try await wait { !asked.all.isEmpty }
@@ -114,7 +128,7 @@ struct FairTurnTests {
         }
         try await waitFor(2, in: asked)
         second.cancel()
-        latch.open()
+        door.open()
         try await first.value
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(order.all.isEmpty)
