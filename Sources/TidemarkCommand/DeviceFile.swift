@@ -45,6 +45,14 @@
                 }
                 throw failure
             }
+            let isStore = try database.read { db in
+                try ["incarnation", "verdict", "hook_told"].allSatisfy { try db.tableExists($0) }
+            }
+            guard !isStore else {
+                // It would sync the log of its own syncing, and never end.
+                throw Failure(
+                    "\(path) is a server's store", hint: "name a device's file; `tidemark serve` serves a store")
+            }
         }
 
         private static func open(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {

@@ -79,6 +79,8 @@
         var unable: [UnableRows] = []
         /// Tables that could be synced and are not.
         var unsynced: [String] = []
+        /// Scopes that rows wait for, and that were never synced.
+        var unsyncedScopes: [String] = []
         /// What the file's syncing has cost, and where it has failed, over the file's life.
         var measures = SyncMeasures()
 
@@ -102,6 +104,7 @@
             uncaptured = inspection.uncaptured
             unable = inspection.nameless.map(UnableRows.init)
             unsynced = try UnsyncedTables.names(device)
+            unsyncedScopes = try UnsyncedScopes.names(device)
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
                     scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
@@ -155,7 +158,8 @@
                         + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))"
                 }
             }
-            return lines + measures.lines + UnsyncedTables.lines(unsynced) + warnings.map { "warning: \($0)" }
+            return lines + UnsyncedScopes.lines(unsyncedScopes) + measures.lines + UnsyncedTables.lines(unsynced)
+                + warnings.map { "warning: \($0)" }
         }
 
         /// Quarantined rows of one table that are kept outside it for one reason.

@@ -26,6 +26,8 @@
         var warnings: [String]
         /// Tables that could be synced and are not.
         var unsynced: [String] = []
+        /// Scopes that rows wait for, and that were never synced.
+        var unsyncedScopes: [String] = []
 
         init(
             _ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits], brakedDeletes: Int,
@@ -83,7 +85,7 @@
                         + "word; `tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
             }
             if orphaned > 0 { lines.append("orphaned: \(orphaned.counted("edit")); `tidemark orphaned` lists them") }
-            return lines + UnsyncedTables.lines(unsynced)
+            return lines + UnsyncedScopes.lines(unsyncedScopes) + UnsyncedTables.lines(unsynced)
         }
     }
 

@@ -157,6 +157,7 @@
                 report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count,
                 leftOut: leftOut)
             summary.unsynced = try UnsyncedTables.names(device)
+            summary.unsyncedScopes = try UnsyncedScopes.names(device)
             try output.tell(summary)
             try warn(status, device)
             if !summary.isSettled || !leftOut.isEmpty { throw ExitCode(TidemarkTool.undecided) }

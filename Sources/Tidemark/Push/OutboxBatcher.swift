@@ -171,7 +171,7 @@ struct OutboxBatcher {
         try complete(&operation, declared, shadow, batch, edited.name)
         if let why = misfit(operation, shape, current, reserved) {
             if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
-            try refuse(&batch, table, key, id: id, why: why)
+            try refuse(&batch, table, key, id: id, why: why, hint: Self.misfitHint)
             return .done
         }
         return try seal(&batch, edited, operation, declared, current)
@@ -238,6 +238,9 @@ struct OutboxBatcher {
         try table.write(db, key, shadow)
         return try seal(&batch, Unsealed(table: table, key: key, id: id))
     }
+
+    private static let misfitHint =
+        "Change that column, or make it shorter; the row is tried again then. Large bytes travel as an attachment."
 
     /// Why no server would take it; `nil` where one may.
     func misfit(

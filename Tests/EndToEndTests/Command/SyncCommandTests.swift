@@ -200,6 +200,37 @@
             #expect(await server.stop() == 0)
         }
 
+        @Test("a server's store is no device's file")
+        func store() async throws {
+            let server = try await bench.server()
+            #expect(await server.stop() == 0)
+            for options in [["sync", "--server", "http://127.0.0.1:9", "--scope", "w:1"], ["status"]] {
+                let told = try await bench.run(options + [bench.path("s")])
+                #expect(told.status == 1 && told.errors.contains("is a server's store"), "\(told)")
+            }
+        }
+
+        @Test("rows of a scope that was never synced are told with its name", .timeLimit(.minutes(5)))
+        func unsyncedScope() async throws {
+            try bench.sql("a", "CREATE TABLE task (id TEXT PRIMARY KEY, list TEXT)")
+            try bench.sql("a", "INSERT INTO task VALUES ('1', '1'), ('2', '9')")
+            let server = try await bench.server()
+            let token = try await bench.token("ada", ["list:1", "list:9"])
+            let options = ["--table", "task", "--scope-column", "list", "--scope-prefix", "list:"]
+            let first = try await bench.run(
+                ["sync", bench.path("a"), "--server", server.url, "--scope", "list:1"] + options, token: token)
+            let told = "rows wait for a scope that was never synced: list:9. Sync it with --scope list:9."
+            #expect(first.status == 3 && first.output.contains(told), "\(first)")
+            try bench.sql("a", "INSERT INTO task VALUES ('3', '9')")
+            let status = try await bench.run(["status", bench.path("a")])
+            #expect(status.status == 3 && status.output.contains(told), "\(status)")
+            let both = try await bench.run(
+                ["sync", bench.path("a"), "--server", server.url, "--scope", "list:1", "--scope", "list:9"],
+                token: token)
+            #expect(both.status == 0 && !both.output.contains("rows wait"), "\(both)")
+            #expect(await server.stop() == 0)
+        }
+
         @Test("a record that is too large is told with its size, the limit and the column", .timeLimit(.minutes(5)))
         func tooLarge() async throws {
             try bench.sql("a", "CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT, photo BLOB)")
