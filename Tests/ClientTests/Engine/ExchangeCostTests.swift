@@ -19,7 +19,7 @@ private final class Statements: Sendable {
     }
 }
 
-@Suite("Cost follows the number of changes, not the size of what is there (D1)")
+@Suite("Cost follows the number of changes, not the size of what is there")
 struct ExchangeCostTests {
     /// Tables that grow with the data, or with all that was ever sent.
     private static let growing = ["note", "tidemark_shadow_note", "tidemark_operation", "tidemark_conflict"]
