@@ -61,9 +61,7 @@
         func run() async throws {
             let isDecision = keepMine ?? takeTheirs ?? merge ?? dismiss != nil
             let device = try DeviceFile(file, isReadOnly: !isDecision)
-            // The lists of another version's file are not read as if they were this one's.
-            _ = try device.inspect()
-            let engine = try device.declared()?.engine(device, NoTransport())
+            let engine = try device.lists()
             if isDecision {
                 let line = try await decide(engine)
                 if !output.json { Console.line(line) }

@@ -97,6 +97,14 @@
         /// Reads which tables and scopes the file syncs, out of its own schema.
         func inspect() throws -> FileInspection { try database.read { db in try FileInspection(db) } }
 
+        /// The engine that reads the file's lists and decides about them, without a network; `nil` where nothing was
+        /// synced.
+        func lists() throws -> SyncEngine? {
+            // The lists of another version's file are not read as if they were this one's.
+            _ = try inspect()
+            return try declared()?.engine(self, NoTransport())
+        }
+
         /// The scopes that the file has synced before.
         func scopes() throws -> [Scope] {
             guard try database.read({ db in try db.tableExists("tidemark_scope") }) else { return [] }

@@ -39,9 +39,7 @@
 
         func run() async throws {
             let device = try DeviceFile(file, isReadOnly: giveBack ?? discard == nil)
-            // The lists of another version's file are not read as if they were this one's.
-            _ = try device.inspect()
-            let engine = try device.declared()?.engine(device, NoTransport())
+            let engine = try device.lists()
             if let number = giveBack ?? discard {
                 let line = try await decide(number, engine)
                 if !output.json { Console.line(line) }
@@ -65,7 +63,11 @@
                 try await engine.discard(edit)
                 return "\(what) is discarded"
             }
-            try await engine.giveBack(edit)
+            do { try await engine.giveBack(edit) } catch let error as SyncError where error.code == .recordGone {
+                var failure = Failure(error)
+                failure.hint = "an edit of a lost scope comes back by itself when \(edit.scope.name) is synced again"
+                throw failure
+            }
             return "\(what) is given back, and goes with the next sync"
         }
     }

@@ -111,9 +111,7 @@
         }
 
         private func deviceList(_ device: DeviceFile) async throws -> [RefusedEdit] {
-            // The lists of another version's file are not read as if they were this one's.
-            _ = try device.inspect()
-            guard let engine = try device.declared()?.engine(device, NoTransport()) else { return [] }
+            guard let engine = try device.lists() else { return [] }
             if let number = retry ?? discard {
                 guard let operation = try await engine.rejectedOperations().first(where: { $0.id == number }) else {
                     throw Failure(

@@ -37,7 +37,7 @@ package struct SyncScheduler: Hashable, Sendable {
     /// The least time between ticks, and the least bound of waits, of an app out of sight, and of one without a
     /// network: the platform may be wrong about that, so that it is tried all the same.
     private static let restMilliseconds: Int64 = 15 * 60_000
-    /// Where power or bytes are dear, the time between ticks is so many times as long.
+    /// The time between ticks is so many times as long where power or bytes are dear.
     private static let sparing: Int64 = 4
 
     package init() {}

@@ -120,8 +120,9 @@ enum Installation {
         let added = shape.columns.filter { column in
             !known.contains { $0.isSameName(as: column.name) && !lost.contains($0) }
         }
+        guard !(lost.isEmpty && added.isEmpty) else { return }
         // Rows of the first capture are sent as they stand once the migration is over.
-        if !(lost.isEmpty && added.isEmpty) { try FirstCapture.takeApart(db, shape) }
+        try FirstCapture.takeApart(db, shape)
         for name in lost { try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))") }
         for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
@@ -134,7 +135,7 @@ enum Installation {
                     WHERE tidemark_state <> \(Shadow.State.absent.rawValue) AND tidemark_gone IS NOT 1
                     """)
         }
-        if !(lost.isEmpty && added.isEmpty) { try SealedRun.unfold(db, shape) }
+        try SealedRun.unfold(db, shape)
         guard !added.isEmpty else { return }
         // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
         try db.execute(

@@ -10,31 +10,34 @@ extension OutboxBatcher {
     /// may refer to such rows.
     func sealFirstCaptures(_ batch: inout Batch, _ tables: [RecordTable], _ budget: inout Budget) throws -> Bool {
         guard try FirstCapture.isLeft(db, in: scope.scope) else { return true }
-        let edits = max(0, budget.left - (try runLimit(tables, batch)))
-        budget.take(count: edits, bytes: 0)
-        defer { budget.take(count: -edits, bytes: 0) }
-        for table in tables {
-            while let part = try FirstCapture.part(db, table.shape.name) {
-                guard try FirstCapture.scope(db, table.shape.name) == nil else { break }
-                guard !budget.isSpent else { return false }
-                guard try areSealedByKeys(batch, table) else {
-                    try FirstCapture.unfold(db, table.shape)
-                    break
+        return try budget.withLimit(runLimit(tables, batch)) { budget in
+            for table in tables {
+                while let part = try FirstCapture.part(db, table.shape.name) {
+                    guard try FirstCapture.scope(db, table.shape.name) == nil else { break }
+                    guard !budget.isSpent else { return false }
+                    guard try areSealedByKeys(batch, table) else {
+                        try FirstCapture.unfold(db, table.shape)
+                        break
+                    }
+                    try seal(part, &batch, table, &budget)
                 }
-                try seal(part, &batch, table, &budget)
             }
+            return true
         }
-        return true
     }
 
-    /// How many rows a request takes. Towards the end of a long push it takes fewer from one to the next: the file does
-    /// not get smaller, and so what the server has taken fills the pages again that operations have left.
+    /// A long push has sent so many full requests before its end, and its end is half as many.
+    private static let longPush = 24
+
+    /// How many rows a request takes. Towards the end of a long push it takes fewer from one to the next, down to a
+    /// quarter: the file does not get smaller, and so what the server has taken fills the pages again that operations
+    /// have left.
     private func runLimit(_ tables: [RecordTable], _ batch: Batch) throws -> Int {
-        let (end, least) = (12, 4)
-        guard batch.numbers.next > Int64(2 * end * operationLimit) else { return operationLimit }
-        let parts = end * operationLimit / max(1, Dependencies.current.firstCaptureKeys) + 2
-        let left = try tables.reduce(0) { try $0 + FirstCapture.left(db, $1.shape.name, parts: parts).untouched }
-        return max(1, operationLimit / least, min(operationLimit, left / end))
+        guard batch.numbers.next > Int64(Self.longPush * operationLimit) else { return operationLimit }
+        let requests = Self.longPush / 2
+        let end = requests * operationLimit
+        let left = try tables.reduce(0) { try $0 + FirstCapture.left(db, $1.shape.name, upTo: end).untouched }
+        return max(1, operationLimit / 4, min(operationLimit, left / requests))
     }
 
     /// Whether nothing but the row itself has a say in its operation.

@@ -75,6 +75,16 @@ extension OutboxBatcher {
         var isUntouched: Bool { left == limit }
 
         mutating func take(count: Int, bytes: Int) { (left, room) = (left - count, room - bytes) }
+
+        /// Lets `body` take no more than `count` operations.
+        mutating func withLimit<Result>(
+            _ count: Int, _ body: (inout Budget) throws -> Result
+        ) rethrows -> Result {
+            let rest = max(0, left - count)
+            left -= rest
+            defer { left += rest }
+            return try body(&self)
+        }
     }
 
     /// Seals what a mark stands for, and before it whatever it refers to.

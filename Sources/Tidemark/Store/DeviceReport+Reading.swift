@@ -31,7 +31,7 @@ extension DeviceReport {
                 }
             }
             waiting += try count("tidemark_blocked WHERE entity = \(literal(shape.name))")
-            let first = try FirstCapture.left(db, shape.name, parts: Self.countLimit / 1000 + 1)
+            let first = try FirstCapture.left(db, shape.name, upTo: Self.countLimit)
             waiting += Int64(min(first.untouched, Self.countLimit))
             since += [first.since].compactMap { $0 }
         }

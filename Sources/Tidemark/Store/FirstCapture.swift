@@ -85,13 +85,16 @@ enum FirstCapture {
     /// How many rows are left that nobody has touched since, of how many that were edited or deleted the shadows tell,
     /// and when they were captured.
     ///
-    /// - Parameter parts: how many parts are counted. A request counts few, since there may be a part for each request.
+    /// - Parameter rows: how many it is enough to count, where there are more: a request does not look at all parts, of
+    ///   which there may be one for each request.
     static func left(
-        _ db: Database, _ entity: String, parts: Int = .max
+        _ db: Database, _ entity: String, upTo rows: Int? = nil
     ) throws -> (untouched: Int, touched: Int, since: Int64?) {
         // A file of an older version may be read before it is brought up to date.
         guard try FileTable.exists("tidemark_first_capture", db) else { return (0, 0, nil) }
-        let counted: [Cell] = [.text(entity), .integer(Int64(parts))]
+        // Of the first part some may be sealed.
+        let parts = rows.map { Int64($0 / max(1, Dependencies.current.firstCaptureKeys)) + 2 } ?? .max
+        let counted: [Cell] = [.text(entity), .integer(parts)]
         let found = try Query(
             db,
             """
@@ -106,7 +109,7 @@ enum FirstCapture {
         let next = "(SELECT first FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT 1 OFFSET ?2)"
         let isCounted = "\(isLeftSQL(entity, quoted(key))) AND (\(quoted(key)) >= \(next)) IS NOT 1"
         let touched =
-            try Query(db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(isTouched) AND \(isCounted)")
+            try Query(db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(RecordTable.isTouched) AND \(isCounted)")
             .first(db, counted) { Int($0.integer(0)) } ?? 0
         return (max(0, Int(records) - touched), touched, found?.1)
     }
@@ -232,7 +235,7 @@ enum FirstCapture {
             """
             SELECT t.\(key) FROM \(shape.sql) AS t
             WHERE t.\(key) BETWEEN ?1 AND ?2 AND \(shape.isNamedSQL("t")) AND \(isNew(shape))
-            UNION ALL SELECT \(key) FROM \(shape.shadowSQL) WHERE \(key) BETWEEN ?1 AND ?2 AND \(isTouched)
+            UNION ALL SELECT \(key) FROM \(shape.shadowSQL) WHERE \(key) BETWEEN ?1 AND ?2 AND \(RecordTable.isTouched)
             """)
         while let part = try part(db, shape.name) {
             let ids = try keys.rows(db, part.ends) { shape.recordID($0.cells(0..<1)) }
@@ -260,7 +263,7 @@ enum FirstCapture {
         try SealedRun.unfold(db, shape)
         guard let part = try part(db, shape.name), try scope(db, shape.name) == nil else { return }
         let key = shape.key[0].sql
-        try becomeSeeds(db, shape, where: "\(key) >= ?1", [part.first])
+        try RecordTable(shape).becomeSeeds(db, where: "\(key) >= ?1", [part.first])
         try note(db, shape, part, where: "t.\(key) >= ?1")
         try forget(db, shape.name)
     }
@@ -297,8 +300,9 @@ enum FirstCapture {
     /// Lets the shadows of a part's edited and deleted rows say that the server has no such rows. Returns whether any
     /// row between the part's ends has a shadow.
     static func meetEdits(_ db: Database, _ shape: TableSchema, _ part: Part) throws -> Bool {
-        guard try isAnyShadow(db, shape, between: part.ends) else { return false }
-        try becomeSeeds(db, shape, between: part.ends)
+        let table = RecordTable(shape)
+        guard try table.hasShadows(db, between: part.ends) else { return false }
+        try table.becomeSeeds(db, between: part.ends)
         return true
     }
 
@@ -334,30 +338,10 @@ enum FirstCapture {
         ).execute([.integer(part.id), next])
     }
 
-    // MARK: Shadows between two keys
-
-    static func isAnyShadow(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws -> Bool {
-        try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE \(shape.key[0].sql) BETWEEN ?1 AND ?2 LIMIT 1")
-            .first(db, ends) { _ in true } ?? false
-    }
-
-    /// How many rows were edited or deleted since their capture.
-    static func touched(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws -> Int {
-        let isMeant = "\(shape.key[0].sql) BETWEEN ?1 AND ?2 AND \(isTouched)"
-        return try Query(db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE \(isMeant)")
-            .first(db, ends) { Int($0.integer(0)) } ?? 0
-    }
-
-    static func becomeSeeds(_ db: Database, _ shape: TableSchema, between ends: [Cell]) throws {
-        try becomeSeeds(db, shape, where: "\(shape.key[0].sql) BETWEEN ?1 AND ?2", ends)
-    }
-
     // MARK: SQL
 
     /// A key out of a part's array, beside that array's element.
     static func keySQL(isText: Bool) -> String { isText ? "(prefix || value)" : "CAST(value AS INTEGER)" }
-
-    private static let isTouched = "tidemark_state = \(Shadow.State.known.rawValue)"
 
     private static func isNew(_ shape: TableSchema) -> String {
         let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
@@ -368,17 +352,5 @@ enum FirstCapture {
     /// there is none.
     private static func isNew(_ shape: TableSchema, ifAny areEdited: Bool) -> String {
         areEdited ? "AND \(isNew(shape))" : ""
-    }
-
-    private static func becomeSeeds(
-        _ db: Database, _ shape: TableSchema, where isMeant: String, _ cells: [Cell]
-    ) throws {
-        try Query(
-            db,
-            """
-            UPDATE \(shape.shadowSQL) SET tidemark_state = \(Shadow.State.absent.rawValue),
-              tidemark_bases = \(literal(Shadow.seedBases)) WHERE \(isMeant) AND \(isTouched)
-            """
-        ).execute(cells)
     }
 }

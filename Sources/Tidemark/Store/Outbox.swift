@@ -1,8 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// An operation as it stands in the outbox: sealed before its first sending. What it says is sent as it was sealed,
-/// until the server has lost it, or its key stands for something else there (`Outbox+Again`).
+/// An operation as it stands in the outbox. It is sealed before its first sending and is sent as it was sealed, unless
+/// the server has lost it or has something else under its key: then it is sealed again (`Outbox+Again`).
 struct OutboxEntry: Hashable, Sendable {
     var id: Int64
     var key: OperationKey

@@ -220,7 +220,7 @@ struct OutboxBlock {
         static let null: Int64 = 0
         static let integer: Int64 = 1
         static let real: Int64 = 2
-        /// Until library version 13.
+        /// Bytes as they are, which library versions up to 13 wrote.
         static let text: Int64 = 3
         static let blob: Int64 = 4
         /// Begins a block that stands column by column.

@@ -66,7 +66,7 @@ struct SealedRun {
     /// has touched a row between its ends since.
     static func drop(_ db: Database, _ shape: TableSchema, _ number: Int64, taken: Int) throws -> Bool {
         guard let run = try all(db, shape.name, number: number).first, run.operations.count == taken,
-            try !FirstCapture.isAnyShadow(db, shape, between: run.ends)
+            try !RecordTable(shape).hasShadows(db, between: run.ends)
         else { return false }
         try Query(db, "DELETE FROM tidemark_sealed_run WHERE first_operation = ?1").execute([.integer(number)])
         return true
@@ -88,7 +88,7 @@ struct SealedRun {
     static func unfold(_ db: Database, _ shape: TableSchema) throws {
         let table = RecordTable(shape)
         for run in try all(db, shape.name) {
-            try FirstCapture.becomeSeeds(db, shape, between: run.ends)
+            try table.becomeSeeds(db, between: run.ends)
             for entry in try Outbox.open(db, ids: run.operations) {
                 var seed = Shadow(state: .absent, cells: [], bases: [Shadow.seedBase: 0], edited: Shadow.seedStamp)
                 guard let id = RecordID(entry.record), let key = shape.key(of: id), try table.shadow(db, key) == nil,
@@ -106,7 +106,7 @@ struct SealedRun {
         // A file of an older version may be read before it is brought up to date.
         guard try isThere(db) else { return (0, 0) }
         return try all(db, shape.name).reduce(into: (0, 0)) { sum, run in
-            let touched = try FirstCapture.touched(db, shape, between: run.ends)
+            let touched = try RecordTable(shape).touched(db, between: run.ends)
             sum.0 += max(0, run.operations.count - touched)
             sum.1 += touched
         }

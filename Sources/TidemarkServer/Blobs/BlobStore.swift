@@ -182,7 +182,7 @@ public struct BlobTally: Hashable, Sendable {
     /// Bytes of the blobs, and of what the parts are to become.
     public var bytes: Int64 = 0
 
-    /// Makes a tally, without arguments of nothing.
+    /// Makes a tally; without arguments it is one of nothing.
     public init(blobs: Int = 0, parts: Int = 0, bytes: Int64 = 0) {
         self.blobs = blobs
         self.parts = parts

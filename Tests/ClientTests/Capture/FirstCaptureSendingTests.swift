@@ -281,6 +281,22 @@ struct FirstCaptureSendingTests {
         try await expectSame(device)
     }
 
+    @Test("an edited row that goes with its group while rows are left is kept whole")
+    func group() async throws {
+        let device = try await device("first", Self.schema)
+        let shape = try #require(try await device.installed()["item"])
+        try await device.sql("UPDATE item SET title = 'edited' WHERE id = 'r0001'")
+        try await device.sql("UPDATE tidemark_shadow_item SET tidemark_group = 'g'")
+        let taken = try await device.writer.write { db in
+            _ = try FirstCapture.end(db, shape, in: Device.scope)
+            return try TableRemoval(
+                db: db, scope: Device.scope, table: RecordTable(shape), reserved: [], now: 1
+            ).run(group: "g")
+        }
+        #expect(taken.map(\.text) == ["r0001"])
+        #expect(try await device.count("tidemark_orphan WHERE record = 'r0001' AND kind = 'seed'") == 1)
+    }
+
     /// Rows that are left, and the same with a column by which a new rule spreads them.
     static let rules: [(String, SyncedTable.ScopeRule)] = [
         ("", .constant("w:b")), ("ALTER TABLE item ADD COLUMN team TEXT", .column("team", prefix: "w:")),
