@@ -16,6 +16,7 @@ let package = Package(
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkObjects", targets: ["TidemarkObjects"]),
         .library(name: "TidemarkMetrics", targets: ["TidemarkMetrics"]),
+        .library(name: "TidemarkAsyncHTTPClient", targets: ["TidemarkAsyncHTTPClient"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkSQLite", targets: ["TidemarkSQLite"]),
         .library(name: "TidemarkPostgres", targets: ["TidemarkPostgres"]),
@@ -117,11 +118,13 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
             ]
         ),
+        .target(name: "TidemarkSpawning"),
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkServer", "TidemarkSQLite", "TidemarkHummingbird",
-                "TidemarkCore", "TidemarkWire", .target(name: "TidemarkPostgres", condition: server),
+                "TidemarkCore", "TidemarkWire", "TidemarkSpawning",
+                .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
@@ -173,12 +176,12 @@ let package = Package(
         .testTarget(
             name: "ClientTests",
             dependencies: [
-                "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing", "Spawning",
+                "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing",
+                "TidemarkSpawning",
             ]
         ),
-        // Programs beside a test process, and a server of its own for it; in no product.
-        .target(name: "Spawning", path: "Tests/Spawning"),
-        .target(name: "PostgresCluster", dependencies: ["Spawning"], path: "Tests/PostgresCluster"),
+        // A database server beside a test process; in no product.
+        .target(name: "PostgresCluster", dependencies: ["TidemarkSpawning"], path: "Tests/PostgresCluster"),
         .testTarget(
             name: "ServerTests",
             dependencies: [
@@ -196,7 +199,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting", "Spawning",
+                "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting", "TidemarkSpawning",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Corpus"]
@@ -222,7 +225,7 @@ let package = Package(
                 .target(name: "CBrotliDecoder", condition: server),
                 "Tidemark", "TidemarkObjects", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
-                "TidemarkCommand", "TidemarkFuzzing", "TidemarkMetrics", "PostgresCluster", "Spawning",
+                "TidemarkCommand", "TidemarkFuzzing", "TidemarkMetrics", "PostgresCluster", "TidemarkSpawning",
                 .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -26,7 +26,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A deleted parent's children keep their references, whatever the schema says (I4).
     case danglingReferencesLeft
     /// A parent that only gives way to another row counts as deleted: its children are deleted for everybody (I1).
-    case absentParentSettled
+    case absentParentDeleted
     /// A tombstone takes the record's row away, also where another scope holds it (T26, I4).
     case deleteReachesOtherScope
     /// Ids that the server has assigned are put in place after what refers to them (T29).
@@ -60,8 +60,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case rejectedOperationDropped
     /// A refused edit stays on screen (I4).
     case rejectedEditStaysOnScreen
-    /// A record whose operation is settled is not asked for, so that nobody knows what became of it (I4).
-    case settledRecordNotFetched
+    /// A record whose operation has an unknown outcome is not asked for, so that nobody knows what became of it (I4).
+    case unknownOutcomeNotFetched
     /// What an edit has overwritten or lost to is not listed (T1).
     case conflictNotRecorded
 

@@ -5,8 +5,10 @@ import TidemarkTesting
 /// `explore`: all worlds of a few steps of the smallest apps.
 struct ExploreCommand {
     static let usage = """
-        TidemarkSimulator explore [--states N] [--depth D] [--threads N] [--app card|folder] [--begin FILE] [--KIND N]
+        TidemarkSimulator explore [--audit] [--states N] [--depth D] [--threads N] [--app card|folder] [--begin FILE]
+                                  [--KIND N]
 
+          --audit         holds the records of every device against their machine, and counts its cells
           --states N      ends after about so many worlds that differ (100000)
           --depth D       goes breadth first, and no further than so many ways from the beginning
           --begin FILE    a script at the end of which every world begins; empty: before anything has happened
@@ -15,12 +17,17 @@ struct ExploreCommand {
 
     private var exploration = Exploration(of: CardApp.app)
     private var app = CardApp.app
+    private var isAudit = false
     private var beginning: Simulation.Script?
 
     init?(_ words: ArraySlice<String>) {
         exploration.stateLimit = 100_000
         var words = words
         while let option = words.popFirst() {
+            if option == "--audit" {
+                isAudit = true
+                continue
+            }
             guard let value = words.popFirst(), read(option, value) else { return nil }
         }
         guard let beginning = beginning ?? Self.beginning(of: app) else { return nil }
@@ -69,7 +76,17 @@ struct ExploreCommand {
         return true
     }
 
-    func run() async throws { print(Self.line(try await exploration.run())) }
+    /// - Returns: whether the audit found nothing.
+    func run() async throws -> Bool {
+        guard isAudit else {
+            print(Self.line(try await exploration.run()))
+            return true
+        }
+        let (report, coverage) = try await exploration.audit()
+        print(Self.line(report) + "; " + coverage.summary)
+        for finding in coverage.report { print("  \(finding)") }
+        return coverage.findings.isEmpty
+    }
 
     private static func line(_ report: Exploration.Report) -> String {
         let seconds = report.duration / .seconds(1)

@@ -48,7 +48,7 @@ enum Main {
             print(ExploreCommand.usage)
             exit(64)
         }
-        do { try await command.run() } catch {
+        do { if try await !command.run() { exit(1) } } catch {
             print(error)
             exit(1)
         }

@@ -22,7 +22,7 @@
             return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         }()
 
-        /// The largest answer that is taken, inflated.
+        /// Bytes of the largest answer that is taken, inflated.
         public var answerLimit = 64 << 20
 
         private let root: URL
@@ -34,7 +34,8 @@
         ///   - root: the server's root URL, without `/sync`.
         ///   - client: the program's own client; without one, a client that all such transports share.
         ///   - timeout: how long to wait for the answer to begin.
-        ///   - token: asked before every request; return the current access token.
+        ///   - token: asked before every request, by several tasks at once and on no actor unless the closure names
+        ///     one; return the current access token.
         public init(
             _ root: URL, client: HTTPClient? = nil, timeout: Duration = .seconds(30),
             token: @escaping @Sendable () async throws -> String

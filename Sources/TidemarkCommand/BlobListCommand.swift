@@ -71,7 +71,7 @@
         init(_ page: BlobPage, of scope: Scope) {
             self.scope = scope.name
             blobs = page.blobs.map { blob in
-                Line(hash: blob.hash, size: blob.size, seen: Date(timeIntervalSince1970: Double(blob.seen) / 1000))
+                Line(hash: blob.hash, size: blob.size, seen: Date(milliseconds: blob.seen))
             }
             (total, parts, bytes) = (page.total.blobs, page.total.parts, page.total.bytes)
             next = page.next

@@ -9,7 +9,7 @@
             abstract: "List edits of a device's file that met somebody else's, and decide them.",
             discussion: """
                 Each conflict says what was set here, what elsewhere, and what stands by which rule. One that is open
-                waits for a decision; a settled one may be decided again, which writes a new edit. What has to be sent
+                waits for a decision; a resolved one may be decided again, which writes a new edit. What has to be sent
                 for that goes with the next sync. The list keeps the newest 10,000, and all that are open.
                 Exit code 3: some are open.
 
@@ -42,7 +42,7 @@
             help: ArgumentHelp("With --merge, a column's value; may be repeated.", valueName: "column=value"))
         var values: [String] = []
 
-        @Option(help: ArgumentHelp("Take the settled conflict of this number off the list.", valueName: "number"))
+        @Option(help: ArgumentHelp("Take the resolved conflict of this number off the list.", valueName: "number"))
         var dismiss: Int64?
 
         @OptionGroup var output: ReportOptions
@@ -138,7 +138,7 @@
         }
 
         var lines: [String] {
-            let state = isOpen ? "open" : "settled by \(rule)"
+            let state = isOpen ? "open" : "resolved by \(rule)"
             let met = isDeletedElsewhere ? "deleted elsewhere" : isDelete ? "deleted here" : nil
             let head = "\(number): \(table) \(record): \([state, met].compactMap(\.self).joined(separator: ", "))"
             return ["\(head) · \(at.formatted(.iso8601))"]

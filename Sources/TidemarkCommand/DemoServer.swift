@@ -65,7 +65,7 @@
 
         /// Asks the server to end, and waits. Returns its exit code.
         func stop() async -> Int32 {
-            await process.signal(SIGTERM)
+            process.signal(SIGTERM)
             return await process.wait()
         }
 

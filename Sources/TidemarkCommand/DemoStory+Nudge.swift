@@ -21,11 +21,11 @@
                 try a.close()
                 try b.close()
             } catch {
-                for watcher in watchers { await watcher.signal(SIGKILL) }
+                for watcher in watchers { watcher.signal(SIGKILL) }
                 throw error
             }
             for watcher in watchers {
-                await watcher.signal(SIGTERM)
+                watcher.signal(SIGTERM)
                 let status = await watcher.wait()
                 if status != 0 { report.differences.append("a watcher ended with exit code \(status)") }
             }

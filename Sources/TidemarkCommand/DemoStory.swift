@@ -174,12 +174,12 @@
             let before = try await Self.operations(watcher).finished
             let process = try world.startSync("b.sqlite", page: 50)
             let deadline = ContinuousClock.now + .seconds(30)
-            while await process.isRunning, ContinuousClock.now < deadline {
+            while process.isRunning, ContinuousClock.now < deadline {
                 if try await Self.operations(watcher).open > 0 { break }
                 try await Task.sleep(for: .milliseconds(1))
             }
             try await Task.sleep(for: delay)
-            await process.signal(SIGKILL)
+            process.signal(SIGKILL)
             guard await process.wait() == -SIGKILL else { return nil }
             let after = try await Self.operations(watcher)
             return "\(after.open) edits sealed without a verdict, \(after.finished - before) with one"

@@ -300,9 +300,9 @@
 
         /// Whether rows of the scope may stand in the tables named, or in any at all.
         func isFit(for scope: Scope, _ named: [String]) -> Bool {
-            let mayHold = { (table: SyncedTable) in table.scope?.mayHold(scope) ?? true }
-            return named.compactMap { self[$0] }.allSatisfy(mayHold)
-                && (tables.isEmpty || tables.contains(where: mayHold))
+            let mayHaveRows = { (table: SyncedTable) in table.scope?.mayHaveRows(in: scope) ?? true }
+            return named.compactMap { self[$0] }.allSatisfy(mayHaveRows)
+                && (tables.isEmpty || tables.contains(where: mayHaveRows))
         }
 
         func engine(

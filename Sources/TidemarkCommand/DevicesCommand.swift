@@ -100,7 +100,7 @@
             query.leastBehind = behind
             query.hasTrouble = withErrors
             query.seenBefore = seenBefore.flatMap { Duration(text: $0) }.map { silence in
-                Int64(now.timeIntervalSince1970 * 1000) - silence.components.seconds * 1000
+                now - TimeInterval(silence.components.seconds)
             }
             (query.order, query.limit) = (sort, limit)
             return query
@@ -164,13 +164,12 @@
         }
 
         init(_ device: FleetDevice, at now: Date) {
-            func date(_ moment: Int64?) -> Date? { moment.map { Date(timeIntervalSince1970: Double($0) / 1000) } }
             self.now = now
             (sub, client, scope) = (device.name.principal, device.name.client, device.scope.name)
-            seen = Date(timeIntervalSince1970: Double(device.seen) / 1000)
-            (behind, behindSince) = (device.behind, date(device.behindSince))
-            reportedAt = date(device.reportedAt)
-            (pending, oldest) = (device.report?.pending, date(device.oldestEdit))
+            seen = device.seen
+            (behind, behindSince) = (device.behind, device.behindSince)
+            reportedAt = device.reportedAt
+            (pending, oldest) = (device.report?.pending, device.oldestEdit)
             (refused, quarantined) = (device.report?.refused, device.report?.quarantined)
             (app, library, error) = (device.report?.app, device.report?.library, device.report?.error)
             remedy = device.remedy.map(RemedyLine.init)

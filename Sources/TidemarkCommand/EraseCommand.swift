@@ -102,7 +102,7 @@
 
         init(_ erasure: Erasure, scope: String?, sub: String?, isDone: Bool, isRewritten: Bool) {
             (erased, rewritten, self.scope, self.sub) = (isDone, isRewritten, scope, sub)
-            erasedAt = erasure.erasedAt.map { Date(timeIntervalSince1970: Double($0) / 1000) }
+            erasedAt = erasure.erasedAt
             (scopes, changes, devices) = (erasure.scopes, erasure.changes, erasure.devices)
             (lanes, verdicts, assignedIds) = (erasure.lanes, erasure.verdicts, erasure.assignedIDs)
             (tallies, rejections) = (erasure.tallies, erasure.rejections)

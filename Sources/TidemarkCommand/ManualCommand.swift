@@ -32,13 +32,12 @@
 
     /// The manual page in the language of man(7).
     struct ManualPage: Hashable {
-        private let tool: Tool
+        private let command: CommandTree.Command
 
         /// - Parameter dump: the declarations, as ArgumentParser gives them.
-        init(dump: String) throws { tool = try JSONDecoder().decode(Tool.self, from: Data(dump.utf8)) }
+        init(dump: String) throws { command = try CommandTree(dump: dump).command }
 
         var text: String {
-            let command = tool.command
             var page = Roff()
             page.macro("TH TIDEMARK 1 \"\" \"Tidemark \(TidemarkTool.configuration.version)\" \"User Commands\"")
             page.heading("NAME")
@@ -94,64 +93,20 @@
         ]
     }
 
-    /// The declarations, as far as a manual needs them.
-    private struct Tool: Codable, Hashable {
-        struct Command: Codable, Hashable {
-            var commandName: String
-            var abstract, discussion: String?
-            var shouldDisplay: Bool?
-            var subcommands: [Command]?
-            var arguments: [Argument]?
+    extension CommandTree.Argument {
+        fileprivate var told: String? { defaultValue.map { "Default: \($0)." } }
 
-            /// ArgumentParser's own `help` command stands among them.
-            var parts: [Command] { (subcommands ?? []).filter { $0.shouldDisplay ?? true && $0.commandName != "help" } }
-            /// The command and those beneath it, each by its whole name.
-            var withParts: [Command] {
-                [self] + parts.map { $0.named("\(commandName) \($0.commandName)") }
-            }
-
-            private func named(_ name: String) -> Command {
-                var command = self
-                command.commandName = name
-                return command
-            }
-            /// Every command knows --help and --version, so that neither needs telling.
-            var shown: [Argument] {
-                (arguments ?? []).filter { argument in
-                    let names = (argument.names ?? []).map(\.name)
-                    return argument.shouldDisplay ?? true && !names.contains("help") && !names.contains("version")
-                }
-            }
+        fileprivate var synopsisAlone: String {
+            let value = "\\fI\(Roff.escaped(valueName ?? "value"))\\fR"
+            if kind == "positional" { return value }
+            let names = (names ?? []).map { "\\fB\(Roff.escaped($0.text))\\fR" }.joined(separator: ", ")
+            return kind == "option" ? "\(names) \(value)" : names
         }
 
-        struct Argument: Codable, Hashable {
-            struct Name: Codable, Hashable {
-                var kind, name: String
-
-                var text: String { (kind == "long" ? "--" : "-") + name }
-            }
-
-            var kind: String
-            var shouldDisplay, isOptional, isRepeating: Bool?
-            var names: [Name]?
-            var valueName, abstract, defaultValue: String?
-
-            var told: String? { defaultValue.map { "Default: \($0)." } }
-
-            var synopsisAlone: String {
-                let value = "\\fI\(Roff.escaped(valueName ?? "value"))\\fR"
-                if kind == "positional" { return value }
-                let names = (names ?? []).map { "\\fB\(Roff.escaped($0.text))\\fR" }.joined(separator: ", ")
-                return kind == "option" ? "\(names) \(value)" : names
-            }
-
-            var synopsis: String {
-                let more = isRepeating ?? false ? " ..." : ""
-                return isOptional ?? true ? "[\(synopsisAlone)]\(more)" : "\(synopsisAlone)\(more)"
-            }
+        fileprivate var synopsis: String {
+            let more = isRepeating ?? false ? " ..." : ""
+            return isOptional ?? true ? "[\(synopsisAlone)]\(more)" : "\(synopsisAlone)\(more)"
         }
-
-        var command: Command
     }
 
     /// Lines of troff, in which nothing of a text is taken for a request.

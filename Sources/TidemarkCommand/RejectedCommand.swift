@@ -168,7 +168,7 @@
             (code, detail) = (rejection.code, rejection.detail)
             isDelete = rejection.isDelete
             fields = rejection.fields?.mapValues(\.description)
-            at = Date(timeIntervalSince1970: Double(rejection.rejectedAt) / 1000)
+            at = rejection.rejectedAt
             (sub, client, lane) = (rejection.principal, rejection.client, rejection.lane)
             operation = rejection.number
         }

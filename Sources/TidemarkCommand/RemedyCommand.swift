@@ -2,6 +2,7 @@
     import ArgumentParser
     import Foundation
     import TidemarkServer
+    import TidemarkWire
 
     struct RemedyCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -103,7 +104,7 @@
         var differing, repaired: Int64?
 
         init(_ kept: KeptRemedy) {
-            func date(_ moment: Int64) -> Date { Date(timeIntervalSince1970: Double(moment) / 1000) }
+            func date(_ moment: Int64) -> Date { Date(milliseconds: moment) }
             (number, kind, askedAt) = (kept.number, kept.remedy.kind, date(kept.asked))
             switch kept.remedy {
             case .slowDown(let seconds): interval = seconds

@@ -108,7 +108,8 @@
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
                     scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
-                    accessLost: status.accessLost, lag: status.lag, ageSeconds: status.age()?.rounded())
+                    accessLost: status.accessLost, lag: status.lag,
+                    ageSeconds: status.age().map { ($0 / .seconds(1)).rounded() })
             }
             measures = try await engine.measures()
             rejected = try await engine.rejectedOperations().map { operation in

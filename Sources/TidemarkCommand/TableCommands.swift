@@ -8,6 +8,8 @@
         let store: PostgresStore
         private let server: SyncServer
         let file: ServerFile
+        /// Refusals that are looked at after a table was attached; more of its rows are not counted.
+        fileprivate static let lookLimit = 1000
 
         init(_ settings: Settings) throws {
             let address = try StoreAddress(settings[.store])
@@ -38,11 +40,15 @@
         func attach(
             _ plan: PostgresStore.TablePlan, _ progress: (Int) -> Void
         ) async throws -> AttachReport {
+            let before = try await told { try await server.rejections(limit: 1) }.first?.id ?? 0
             let attachment = try await told { try await store.attach(plan) }
             let fill = try await fill(attachment, progress)
+            let refused = try await told { try await server.rejections(limit: Self.lookLimit) }
+                .filter { $0.id > before && $0.entity == attachment.entity && $0.client.isEmpty }
             let status = try await told { try await store.attachedTables() }.first { $0.entity == attachment.entity }
             return AttachReport(
-                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
+                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless,
+                unsendable: Set(refused.map { [$0.scope.name, $0.record] }).count)
         }
 
         /// Notes the rows that were there before and takes them over, batch by batch.
@@ -167,6 +173,8 @@
         var rows: Int
         /// Of those, rows that are in no scope.
         var placeless: Int
+        /// Rows that cannot travel, by the list of refused edits: at least so many, where it is `lookLimit`.
+        var unsendable: Int
 
         var lines: [String] {
             var lines = attached.heading + [rows.counted("row was there before", "rows were there before")]
@@ -175,6 +183,12 @@
                 lines.append(
                     placeless.counted("of them is", "of them are")
                         + " in no scope: the column is NULL or no scope's name")
+            }
+            if unsendable > 0 {
+                let least = unsendable < TableCommands.lookLimit ? "" : "at least "
+                lines.append(
+                    least + unsendable.counted("row cannot travel", "rows cannot travel")
+                        + ": `tidemark rejected --store …` lists each with the reason")
             }
             return lines
         }

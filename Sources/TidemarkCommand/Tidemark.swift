@@ -36,6 +36,10 @@
         static func main() async {
             let isJSON = CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json")
             do {
+                let words = Array(CommandLine.arguments.dropFirst())
+                if let name = try CommandTree.overridden(in: words, dump: { _dumpHelp() }) {
+                    throw ValidationError("\(name) was given twice: it takes one value.")
+                }
                 var command = try parseAsRoot()
                 if var command = command as? any AsyncParsableCommand {
                     try await command.run()

@@ -59,7 +59,7 @@
         static func body(_ notice: CommitNotice) -> String {
             // A scope's name and an epoch need no escapes.
             #"{"scope":"\#(notice.scope)","head":\#(notice.head),"epoch":"\#(notice.epoch)","#
-                + #""changes":\#(notice.changes),"time":\#(notice.time)}"#
+                + #""changes":\#(notice.changes),"time":\#(notice.time.milliseconds)}"#
         }
 
         /// The mark of a body as it was sent at a moment, in seconds since 1970.
@@ -96,7 +96,7 @@
             case .failure(let error): return (.failed(), Self.reason(error))
             case .success(let answer):
                 await Self.readRest(of: answer)
-                let now = Int64(Date().timeIntervalSince1970 * 1000)
+                let now = Date().milliseconds
                 let asked = answer.headers.first(name: "Retry-After").flatMap {
                     RetryAfter.milliseconds($0, now: now)
                 }
@@ -150,7 +150,7 @@
             case .unavailable:
                 logger.error(
                     "The store fails; a webhook may miss news until it is back.",
-                    metadata: metadata.merging(["forMilliseconds": "\(event.lag)"]) { $1 })
+                    metadata: metadata.merging(["forMilliseconds": "\(event.lag.milliseconds)"]) { $1 })
             }
         }
     }

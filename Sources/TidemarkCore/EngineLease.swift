@@ -38,7 +38,7 @@ package struct EngineLease: Hashable, Sendable {
     /// Whether it is this engine that syncs.
     package private(set) var isDriving = false
     /// What stood in the file, of this engine's own, when there was nothing to do.
-    package var settled: String?
+    package var idleText: String?
     /// How often it looks at the file, in milliseconds: so often somebody who waits may count on a sign.
     package var poll: Int64
     private var heard: Heard?

@@ -39,7 +39,7 @@ package struct Epoch: Hashable, Sendable {
 
     /// Whether a version that was heard of while the history had another name is in the history of this one. Beyond the
     /// openings that the name lists nothing is known, and the answer is no.
-    package func holds(_ version: Version, of other: Epoch) -> Bool {
+    package func contains(_ version: Version, of other: Epoch) -> Bool {
         if id == other.id { return true }
         var end = start
         for ancestor in ancestors {
@@ -69,11 +69,11 @@ extension Epoch {
     }
 
     /// The same of two names as a device has them. A name that cannot be read tells nothing, and the answer is no.
-    package static func holds(_ version: Version, of known: String, in next: String) -> Bool {
+    package static func contains(_ version: Version, of known: String, in next: String) -> Bool {
         if known == next { return true }
         guard let known = Epoch(text: known), let next = Epoch(text: next) else { return false }
         // The epoch before the first write has no versions, so every history continues it.
-        return known.isBeforeAll || next.holds(version, of: known)
+        return known.isBeforeAll || next.contains(version, of: known)
     }
 
     func write(to writer: inout ByteWriter) {

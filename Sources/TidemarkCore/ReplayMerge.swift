@@ -196,7 +196,7 @@ extension Operation {
 extension ScopeHistory {
     /// Whether what a device would replay is in this history already. Before all nothing had a version: that name
     /// does not say in which history it was.
-    package func holds(_ original: Operation.Original) -> Bool {
+    package func contains(_ original: Operation.Original) -> Bool {
         guard let version = original.version, let epoch = Epoch(text: original.epoch), knows(epoch), !epoch.isBeforeAll
         else { return false }
         return version <= shared(with: epoch)

@@ -29,7 +29,7 @@
             try countRequest(of: grants.first?.access.principal ?? "")
             let stream = EventStream(
                 server: self, event: event, waiter: try await waiter(for: grants),
-                expires: grants.compactMap(\.access.expires).min() ?? .max)
+                expires: grants.compactMap(\.access.expires?.milliseconds).min() ?? .max)
             let body = ResponseBody { writer in
                 try await withGracefulShutdownHandler {
                     try await stream.write(to: &writer) {

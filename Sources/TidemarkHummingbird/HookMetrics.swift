@@ -1,6 +1,7 @@
 #if Server
     import Metrics
     public import TidemarkServer
+    import TidemarkCore
 
     /// Counts what hooks do, by `swift-metrics`, with the hook's name as `hook`:
     ///
@@ -29,7 +30,7 @@
             Counter(label: "tidemark_hook_calls", dimensions: [hook, ("outcome", outcome)]).increment()
             Gauge(label: "tidemark_hook_behind", dimensions: [hook]).record(event.behind)
             guard event.kind == .told else { return }
-            Timer(label: "tidemark_hook_lag", dimensions: [hook]).recordMilliseconds(event.lag)
+            Timer(label: "tidemark_hook_lag", dimensions: [hook]).recordMilliseconds(event.lag.milliseconds)
         }
     }
 #endif

@@ -5,6 +5,7 @@
     import ServiceLifecycle
     import TidemarkServer
     import TidemarkWire
+    import Foundation
 
     /// What a socket asks its host, again and again.
     struct SocketHost<Context: RequestContext>: Sendable {
@@ -109,7 +110,7 @@
 
         var hasExpired: Bool { server.millisecondsUntil(expires.withLock { $0 }) <= 0 }
 
-        func expires(at moment: Int64?) { expires.withLock { $0 = min($0, moment ?? .max) } }
+        func expires(at moment: Date?) { expires.withLock { $0 = min($0, moment?.milliseconds ?? .max) } }
 
         func expiresAnew() { expires.withLock { $0 = .max } }
 

@@ -3,7 +3,8 @@
     import TidemarkServer
     import TidemarkWire
 
-    /// A request context that carries the claims of the request's token.
+    /// A request context that carries the claims of the request's token. Each request has its own, which one task uses
+    /// at a time.
     public protocol TokenRequestContext: RequestContext {
         /// The claims, once ``TokenMiddleware`` has let the request in.
         var claims: TokenClaims? { get set }

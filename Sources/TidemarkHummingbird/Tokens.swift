@@ -35,17 +35,11 @@
         public func access(to scope: Scope) -> Access {
             let grants = scopes.filter { Self.matches($0.key, scope) }.values
             let level: Access.Level = grants.contains(.readWrite) ? .readWrite : grants.isEmpty ? .none : .read
-            return Access(level, principal: subject, isService: isService, expires: expiry)
+            return Access(level, principal: subject, isService: isService, expires: expires)
         }
 
         /// The scope of a token that grants one by its name, and nothing else.
         public var onlyScope: Scope? { scopes.count == 1 ? scopes.keys.first.flatMap { Scope($0) } : nil }
-
-        /// In milliseconds since 1970; `nil` for a time that no clock will show.
-        private var expiry: Int64? {
-            let milliseconds = expires.timeIntervalSince1970 * 1000
-            return abs(milliseconds) < 9e15 ? Int64(milliseconds) : nil
-        }
 
         /// Whether a pattern is a scope's name, or the beginning of one followed by `*`. A sub-scope has its
         /// scope's permission, and none of its own.
@@ -96,7 +90,8 @@
         private let keys: JWTKeyCollection
         private let now: @Sendable () -> Date
 
-        /// Makes a verifier from a secret of at least 32 bytes, and the clock that expiry is held against.
+        /// Makes a verifier from a secret of at least 32 bytes, and the clock that expiry is held against. The
+        /// clock is asked on any thread.
         ///
         /// - Throws: ``TokenSecretError``.
         public init(secret: [UInt8], now: @escaping @Sendable () -> Date = { Date.now }) async throws {

@@ -31,7 +31,7 @@
             let scopes = try await engine.status().scopes.values
             let (lags, ages) = (scopes.compactMap(\.lag), scopes.compactMap { $0.age() })
             gauge("checkpoint_lag_versions", Double(lags.max() ?? 0))
-            gauge("checkpoint_age_seconds", ages.max() ?? 0)
+            gauge("checkpoint_age_seconds", (ages.max() ?? .zero) / .seconds(1))
             // What an answer that is being taken in brings along is in no sum just then; a file that was put back has
             // smaller sums for longer.
             if let told, measures.requests < told.requests, !isSmaller {
@@ -62,9 +62,8 @@
             }
             let scopes = now.firstData.scopes - last.firstData.scopes
             guard scopes > 0 else { return }
-            let milliseconds = (now.firstData.milliseconds - last.firstData.milliseconds) / Int64(scopes)
             Timer(label: Self.prefix + "first_data", dimensions: [], factory: factory)
-                .recordMilliseconds(milliseconds)
+                .recordMilliseconds((now.firstData.total - last.firstData.total) / (.milliseconds(1) * scopes))
         }
 
         private static let prefix = "tidemark_device_"

@@ -30,7 +30,8 @@ public final class StampedStore: Sendable {
     ///   - scope: the scope of the items; `nil` for the token's only one.
     ///   - limits: the bounds of what it sends and takes.
     ///   - transport: what carries its requests, such as `HTTPTransport`.
-    ///   - now: the device's clock. It may be wrong by any time: the server believes it between the last sync and now.
+    ///   - now: the device's clock, asked on any thread. It may be wrong by any time: the server believes it between
+    ///     the last sync and now.
     /// - Throws: ``ObjectStoreError`` `storageFailed`.
     public init(
         storage: ObjectStorage, scope: Scope? = nil, limits: ObjectLimits = ObjectLimits(), transport: any Transport,

@@ -15,7 +15,7 @@ public struct InProcessTransport: Transport {
 
     /// - Parameters:
     ///   - server: the engine that answers.
-    ///   - authorize: what the client may do in a scope.
+    ///   - authorize: what the client may do in a scope. It is asked in the task of each request.
     public init(to server: SyncServer, authorize: @escaping @Sendable (Scope) async throws -> Access) {
         self.server = server
         self.authorize = { try await server.access(to: $0, authorize) }

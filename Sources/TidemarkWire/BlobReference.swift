@@ -8,7 +8,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// How many bytes there are.
     public let size: Int64
 
-    /// The largest size that a reference may name: 1 TiB. Servers take less.
+    /// The largest size that a reference may name, in bytes: 1 TiB. Servers take less.
     public static let sizeLimit: Int64 = 1 << 40
 
     /// Reads a column's text, or `nil` where it is not spelled as above.

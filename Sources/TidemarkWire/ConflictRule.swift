@@ -1,4 +1,4 @@
-/// The rule that settled an edit's conflict with somebody else's.
+/// The rule that resolved an edit's conflict with somebody else's.
 public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
     /// The edit that reached the server later stands.
     case lastWriteWins

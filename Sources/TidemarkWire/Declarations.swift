@@ -30,9 +30,9 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var name: String
     /// State or events.
     public var kind: Kind
-    /// How edits that did not know of each other are settled.
+    /// How conflicts of edits that did not know of each other are resolved.
     public var conflict: ConflictPolicy
-    /// How a delete and an edit that did not know of each other are settled.
+    /// How conflicts of a delete and an edit that did not know of each other are resolved.
     public var deletes: DeletePolicy
     /// Fields that only the server's own programs may write (E4).
     public var serverFields: [String]
@@ -107,7 +107,7 @@ public struct EntityDeclaration: Hashable, Sendable {
     package var fieldNames: [String] { serverFields + patch + attachments + defaults.keys.sorted() }
 }
 
-/// How edits of one record that did not know of each other are settled, on the server.
+/// How conflicts of edits of one record that did not know of each other are resolved, on the server.
 public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     /// Field by field; the same field on both sides goes to the later write. The default.
     case mergeFields
@@ -120,7 +120,7 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     case manual
 }
 
-/// How a delete and an edit of one record that did not know of each other are settled.
+/// How conflicts of a delete and an edit of one record that did not know of each other are resolved.
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     /// The record stays deleted; the edit is refused, or listed as lost. The default.
     case win

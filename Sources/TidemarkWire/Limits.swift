@@ -2,7 +2,7 @@
 public struct Limits: Hashable, Sendable {
     /// Changes on one page, at most, unless asked otherwise.
     public var defaultPage = 500
-    /// The largest page that may be asked for.
+    /// Changes on the largest page that may be asked for.
     public var maximumPage = 5000
     /// Requests of one caller on a server in a second, and ten times as many at once; 0: any number.
     public var requestsPerSecond = 1000

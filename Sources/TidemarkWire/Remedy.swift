@@ -121,7 +121,7 @@ public struct RemedyOutcome: Hashable, Sendable {
     public var code: String?
     /// Records that differed from the server's when they were compared; `nil` where they were not.
     public var differing: Int64?
-    /// Those of them that were put right.
+    /// Differing records that were put right.
     public var repaired: Int64?
 
     /// Makes an outcome.

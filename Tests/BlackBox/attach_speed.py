@@ -94,7 +94,7 @@ def edits(server: ServerProcess, entity: str, rows: int, refused: bool = False) 
     return sum(device.wrong for device in devices)
 
 
-def settled(postgres: PostgresServer) -> float:
+def drained(postgres: PostgresServer) -> float:
     began = time.monotonic()
     while time.monotonic() - began < WAIT_SECONDS:
         if postgres.psql("SELECT count(*) FROM (SELECT 1 FROM tidemark_log.capture LIMIT 1) AS c", "log") == "0":
@@ -183,12 +183,12 @@ def main() -> int:
                 figure = Figure(name, server, primary)
                 wrong += edits(server, entity, count, refused)
                 seconds.append(figure.tell(count))
-                settled(primary)
+                drained(primary)
             print(f"together takes {seconds[2] / seconds[1]:.2f} of one after the other")
             figure = Figure("rows of one UPDATE until the log has them", server, primary)
             primary.psql("UPDATE together SET done = 1", "log")
             wrote = time.monotonic() - figure.began
-            settled(primary)
+            drained(primary)
             updated = figure.tell(rows) * rows
             print(f"{updated:.1f} s in all, of these {wrote:.1f} s in the program's own statement")
             time.sleep(2)

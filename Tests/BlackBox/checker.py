@@ -82,18 +82,18 @@ class Run:
             client.stopping.set()
         for client in self.clients:
             client.join()
-        self._settle(lambda client: client.finish)
-        self._settle(lambda client: client.catch_up)
+        self._every_client(lambda client: client.finish)
+        self._every_client(lambda client: client.catch_up)
         for ledger in self.ledgers:
             if not self.verdict.over.is_set():
                 self.clients[-1].attempt(lambda: finale.check(ledger, self.clients))
         for client in self.clients:
             client.wire.close()
 
-    def _settle(self, step: Callable[[Client], Callable[[Seat], None]]) -> None:
+    def _every_client(self, step: Callable[[Client], Callable[[Seat], None]]) -> None:
         if self.verdict.over.is_set():
             return
-        threads = [threading.Thread(target=client.settle, args=(step(client),)) for client in self.clients]
+        threads = [threading.Thread(target=client.every_seat, args=(step(client),)) for client in self.clients]
         for thread in threads:
             thread.start()
         for thread in threads:

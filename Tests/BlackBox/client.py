@@ -87,12 +87,12 @@ class Client(threading.Thread):
     def finish(self, seat: Seat) -> None:
         """Everything that was sent gets its answer."""
         seat.finish()
-        self.plain[seat.scope.name].settle()
+        self.plain[seat.scope.name].finish()
 
     def catch_up(self, seat: Seat) -> None:
         seat.catch_up()
 
-    def settle(self, step: Callable[[Seat], None]) -> None:
+    def every_seat(self, step: Callable[[Seat], None]) -> None:
         """The step for every seat, at the latest a while after faults end."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         for seat in self.seats:
@@ -116,7 +116,7 @@ class Reader(Client):
 
     def catch_up(self, seat: Seat) -> None:
         seat.catch_up()
-        self.dialects[seat.scope.name].settle()
+        self.dialects[seat.scope.name].catch_up()
 
     def act(self, seat: Seat) -> None:
         chance = self.dice.random()

@@ -18,7 +18,7 @@ from wire import mint
 
 WRITERS, READERS, BATCH = 6, 3, 10
 PATIENCE_SECONDS = 5
-SETTLE_SECONDS = 60
+IN_SYNC_SECONDS = 60
 
 
 def say(text: str, began: float) -> None:
@@ -64,12 +64,12 @@ def run(seconds: float) -> int:
         say("PostgreSQL starts again, and mends itself from its log", began)
         up = time.monotonic()
         cluster.primary.start()
-        while stream.acknowledged == before and time.monotonic() - up < SETTLE_SECONDS:
+        while stream.acknowledged == before and time.monotonic() - up < IN_SYNC_SECONDS:
             time.sleep(0.01)
         back = time.monotonic() - up
         say(f"writes are acknowledged again, {back:.2f} s after; no node was started anew for it", began)
         time.sleep(seconds / 4)
-        took = stream.finish(SETTLE_SECONDS)
+        took = stream.finish(IN_SYNC_SECONDS)
         say("the load ends; all readers come to the head", began)
         return table(stream, took, back, answers(cluster, "demo"))
 
@@ -77,7 +77,7 @@ def run(seconds: float) -> int:
 def table(stream: Stream, took: float | None, back: float, heads: list[tuple[int, str]]) -> int:
     wrong = stream.verify()
     if took is None:
-        wrong.append(f"not everybody is in sync after {SETTLE_SECONDS} s")
+        wrong.append(f"not everybody is in sync after {IN_SYNC_SECONDS} s")
     if len(set(heads)) != 1:
         wrong.append(f"the nodes differ: versions {[head for head, _ in heads]}")
     if heads[0][0] != stream.acknowledged:

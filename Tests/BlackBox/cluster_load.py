@@ -16,7 +16,7 @@ from postgres_server import NotInstalled
 from stream import Caller, Setup, Stream
 
 BATCH = 250
-SETTLE_SECONDS = 300
+IN_SYNC_SECONDS = 300
 
 
 def part(seconds: Sequence[float], share: float) -> float:
@@ -49,8 +49,8 @@ def missed(rows: int, writers: int, nodes: int, slowly: bool) -> int:
             if time.monotonic() - began > 60 + rows / 100:
                 break
         wrote = time.monotonic() - began
-        took = stream.finish(SETTLE_SECONDS)
-        wrong = stream.verify() + ([] if took is not None else [f"not in sync after {SETTLE_SECONDS} s"])
+        took = stream.finish(IN_SYNC_SECONDS)
+        wrong = stream.verify() + ([] if took is not None else [f"not in sync after {IN_SYNC_SECONDS} s"])
         read = sum(reader.rows for reader in stream.readers)
         print(f"{stream.acknowledged:,} rows by {writers} writers in {wrote:.1f} s through {nodes} nodes")
         print(f"{read:,} rows read in their turn by {len(stream.readers)} readers while they were written")

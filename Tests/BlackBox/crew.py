@@ -13,7 +13,7 @@ from typing import Any
 from device import Device
 from report import Budget, Report, patiently
 
-SETTLE_SECONDS = 60
+IN_SYNC_SECONDS = 60
 HELP_SECONDS = 30
 NOTES, CONTESTED = 3, 4
 NOTE_LINES = 60
@@ -134,9 +134,9 @@ class Crew:
                 member.edit(edits)
             report.require(self.sync(), f"a sync failed: {sorted(self.errors)}")
 
-    def settle(self, report: Report, verifiers: bool) -> None:
+    def converge(self, report: Report, verifiers: bool) -> None:
         """In sync within a minute; the same rows everywhere; every last edit among them, and none taken twice."""
-        took = patiently(lambda: self.sync() and self.sync() and self._waits() == {}, SETTLE_SECONDS)
+        took = patiently(lambda: self.sync() and self.sync() and self._waits() == {}, IN_SYNC_SECONDS)
         report.require(took is not None, f"not in sync: {self._waits()} {sorted(self.errors)[-4:]}")
         self.agree(report)
         for member in self.members if verifiers else []:

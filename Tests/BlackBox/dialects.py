@@ -82,7 +82,7 @@ class DialectReader:
         route: Callable[[str, int], bool] = seat.dice.choice((self.cursor, self.time, self.map, self.by_stamp))
         route(entity, limit)
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
         for entity in ENTITIES:
             # A scan ends where it was to end when it began.
             for _ in range(2):
@@ -233,9 +233,9 @@ class DialectWriter:
             return self._again()
         if self.waiting is None:
             self._plan()
-        self.settle()
+        self.finish()
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         if self.waiting is None:
             return
         write, key, path = self.waiting
@@ -246,7 +246,7 @@ class DialectWriter:
         if _data(record, MODIFIED) != write.operation["fields"]:
             raise Violation("wrong_verdict", "PUT answers with another record (W84)", [str(write), str(answer)])
         version = int(answer.headers["etag"].strip('"').partition("-")[0])
-        self.seat.scope.settle(write, {"status": "applied", "version": version}, str(answer))
+        self.seat.scope.note_verdict(write, {"status": "applied", "version": version}, str(answer))
         self.waiting, self.done = None, (path, body, key, answer)
         self.seat.wire.verdict.count("records put")
 

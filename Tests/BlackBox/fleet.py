@@ -56,7 +56,7 @@ class Fleet:
                 self.errors.add(error.strip()[:160])
             self._stopping.wait(device.dice.uniform(0, 0.2))
 
-    def settle(self, report: Report) -> None:
+    def converge(self, report: Report) -> None:
         """After the last fault: in sync within a minute, the same rows everywhere, and every last edit among them."""
         took = patiently(self._in_sync, RECOVERY_SECONDS)
         if took is None:

@@ -138,4 +138,4 @@ def _device(report: Report, budget: Budget, disk: SmallDisk) -> None:
             code, _, error = full.sync()
             report.require(code == 0, f"with space again sync ends with {code}: {error[:500]}")
         report.counts["different errors"] = len(fleet.errors)
-        fleet.settle(report)
+        fleet.converge(report)

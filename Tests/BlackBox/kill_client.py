@@ -30,7 +30,7 @@ def run(report: Report, budget: Budget) -> None:
                 report.require(found == "ok", f"after {cycle} kills {device.path.name} is damaged: {found}")
                 _, told, _ = device.sync()
                 fleet.pushed += told.get("pushed", 0)
-        fleet.settle(report)
+        fleet.converge(report)
         report.add("acknowledged to devices that lived to tell", fleet.pushed)
 
 

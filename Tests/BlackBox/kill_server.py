@@ -39,7 +39,7 @@ def end(report: Report, pushers: Run, fleet: Fleet) -> None:
     began = time.monotonic()
     pushers.stop()
     report.worst("seconds until all clients agreed", time.monotonic() - began)
-    fleet.settle(report)
+    fleet.converge(report)
     counts = pushers.verdict.counts
     report.add("acknowledged by HTTP", counts.get("verdicts", 0))
     report.add("acknowledged to devices", fleet.pushed)

@@ -72,7 +72,7 @@ class ScopeLedger:
             if write.seq:
                 self.registers.setdefault(write.client, []).append(write)
 
-    def settle(self, write: Write, result: Json, shown_by: str) -> None:
+    def note_verdict(self, write: Write, result: Json, shown_by: str) -> None:
         """Remembers a verdict. `settled` tells nothing new; anything else has to be what was told before."""
         if result["status"] == "settled":
             return

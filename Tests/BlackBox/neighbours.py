@@ -47,7 +47,7 @@ from server_process import ServerProcess
 SERVED_WITHIN_SECONDS = 1.0
 MEMORY_BOUND_MIB = 400
 SLICE_SECONDS = (1.0, 6.0)  # of one attack, at least and at most
-SETTLE_SECONDS = 25  # for the victim to be served again once an attacker has hung up
+BACK_SECONDS = 25  # for the victim to be served again once an attacker has hung up
 REQUESTS_OF_A_LINE = 3_000
 LINE_PAUSE_SECONDS = 0.002  # so that a flood is the server's work more than the flooder's
 VICTIM_PAUSE_SECONDS = 0.01
@@ -56,7 +56,7 @@ HEAVY_RECORDS = 281
 MANY_RECORDS = 20_000
 KINDS = ("push", "pull", "health")
 DIFFERENT = 24  # of the heavy records, those whose whole text is another one since the old checkpoint
-SETTLE_USUALLY_SECONDS = 0.5
+BACK_USUALLY_SECONDS = 0.5
 ASSIGNED_IDS = range(1 << 52, 1 << 53)
 CONFIG = "entities:\n  invoice: {ids: server}\n  note: {patch: [body]}\n  contract: {conflict: manual}\n"
 PLACES = (("", OTHER), (", in its scope", VICTIM))
@@ -247,7 +247,7 @@ class Siege:
         planned = [(attack.name, [attack], OTHER) for attack in ATTACKS]
         planned += [(f"{attack.name}, in its scope", [attack], VICTIM) for attack in ATTACKS if attack.writes]
         everything = [(f"everything at once{where}", ATTACKS, scope) for where, scope in PLACES]
-        fit = max(1, int(self.budget.left(self.share) / (SLICE_SECONDS[0] + SETTLE_USUALLY_SECONDS)) - len(everything))
+        fit = max(1, int(self.budget.left(self.share) / (SLICE_SECONDS[0] + BACK_USUALLY_SECONDS)) - len(everything))
         if fit < len(planned):
             self.report.add(f"attacks left out for want of time, {self.store}", len(planned) - fit)
             chosen = sorted(self.budget.dice.sample(range(len(planned)), fit))
@@ -263,7 +263,7 @@ class Siege:
         attacker = PROCESSES.Process(target=assault, args=(attacks, ground, seconds, lines, theirs), daemon=True)
         attacker.start()
         ours.recv()
-        self._settle(Seen())
+        self._await_service(Seen())
         seen = Seen()
         ours.send("go")
         began = time.monotonic()
@@ -272,7 +272,7 @@ class Siege:
         told: dict[str, int] = ours.recv() if ours.poll(5) else {}
         attacker.join(5)
         attacker.kill()
-        self._settle(seen, began)
+        self._await_service(seen, began)
         self._judge(name, seen, told)
 
     def _watch(self, seen: Seen, began: float) -> None:
@@ -287,11 +287,11 @@ class Siege:
                 seen.others.update(others)
             seen.last[kind] = at
 
-    def _settle(self, seen: Seen, began: float | None = None) -> None:
+    def _await_service(self, seen: Seen, began: float | None = None) -> None:
         """What an attacker left behind counts too, until each kind of request was served without him."""
         end = time.monotonic()
         began = began or end
-        while any(seen.last.get(kind, 0) < end for kind in KINDS) and time.monotonic() < end + SETTLE_SECONDS:
+        while any(seen.last.get(kind, 0) < end for kind in KINDS) and time.monotonic() < end + BACK_SECONDS:
             self._watch(seen, began)
         for kind in KINDS:
             if seen.last.get(kind, 0) < end:

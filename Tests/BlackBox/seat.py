@@ -59,7 +59,7 @@ class Seat:
             return
         batch = self.dice.choice(self.finished)
         answer = self.wire.post(batch.path, self.scope.name, batch.body)
-        self._settle(batch, answer, again=True)
+        self._take_verdicts(batch, answer, again=True)
         self.wire.verdict.count("old requests repeated")
 
     def restart(self) -> None:
@@ -75,7 +75,7 @@ class Seat:
         batch = self.pending[0]
         answer = self.wire.post(batch.path, self.scope.name, batch.body)
         fresh = not batch.thrown
-        results = self._settle(batch, answer, again=bool(batch.thrown))
+        results = self._take_verdicts(batch, answer, again=bool(batch.thrown))
         if throw_away:
             batch.thrown = results
             self.wire.verdict.count("answers thrown away")
@@ -114,10 +114,10 @@ class Seat:
             raise Violation(
                 "gap", "operations were taken before those that they follow (W33)", [str(answer), str(before)]
             )
-        self._settle(self.pending[0], before, again=True)
-        self._settle(batch, answer, again=False)
+        self._take_verdicts(self.pending[0], before, again=True)
+        self._take_verdicts(batch, answer, again=False)
 
-    def _settle(self, batch: Batch, answer: Answer, again: bool) -> list[Json]:
+    def _take_verdicts(self, batch: Batch, answer: Answer, again: bool) -> list[Json]:
         results: list[Json] = answer.expect(200)["results"]
         if not 0 < len(results) <= len(batch.writes):
             raise Violation("malformed_answer", "not a verdict for each operation taken (W32, W76)", [str(answer)])
@@ -134,10 +134,10 @@ class Seat:
                 operation["lane"] != self.sealer.lane or operation["number"] <= self.told
             ):
                 raise Violation(
-                    "replay_differs", f"{result} was settled without acked (W34)", [str(write), str(answer)]
+                    "replay_differs", f"{result} is `settled` without acked (W34)", [str(write), str(answer)]
                 )
             self._plausible(write, result, answer)
-            self.scope.settle(write, result, str(answer))
+            self.scope.note_verdict(write, result, str(answer))
         self.wire.verdict.count("verdicts", len(results))
         return results
 

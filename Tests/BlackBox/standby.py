@@ -38,7 +38,7 @@ def _run(report: Report, budget: Budget, cluster: Cluster, fleet: Fleet) -> None
         _take_over(report, budget, cluster, fleet)
         if budget.dice.random() < 0.5:
             _edit_and_sync(fleet, 2)
-    fleet.settle(report)
+    fleet.converge(report)
     report.add("acknowledged to devices", fleet.pushed)
 
 

@@ -88,7 +88,7 @@ class Story(unittest.TestCase):
         for app in (*apps, *apps):
             self.synced(app)
 
-    def settled(self, *apps: AppFile) -> None:
+    def quiesced(self, *apps: AppFile) -> None:
         """Syncs until nothing moves any more, whatever waits for a decision."""
         for _ in range(SYNCS_AT_MOST):
             moved = 0

@@ -286,16 +286,16 @@ class Stream:
             writer.finishing.set()
         for writer in self.writers:
             writer.join(max(0.0, began + seconds - time.monotonic()))
-        while not self._settled() and time.monotonic() - began < seconds:
+        while not self._is_done() and time.monotonic() - began < seconds:
             time.sleep(0.02)
-        took = time.monotonic() - began if self._settled() else None
+        took = time.monotonic() - began if self._is_done() else None
         for caller in [*self.writers, *self.readers]:
             caller.stopping.set()
         for reader in self.readers:
             reader.join(self.readers[0].setup.patience)
         return took
 
-    def _settled(self) -> bool:
+    def _is_done(self) -> bool:
         written = not any(writer.is_alive() for writer in self.writers)
         return written and all(reader.holds() for reader in self.readers)
 

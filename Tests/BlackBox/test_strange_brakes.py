@@ -105,7 +105,7 @@ class InferredBrakeTests(Story):
         self.not_crashed(first.sync())
         self.assert_counted(first)
         self.not_crashed(first.confirm())
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual([], second.query("SELECT id FROM t WHERE b >= 100 AND a <> 'theirs'"))
         kept = second.count("t", "a = 'theirs'")
         listed = [conflict for app in (first, second) for conflict in standing.conflicts(app.status().json, "t")]
@@ -120,7 +120,7 @@ class InferredBrakeTests(Story):
         self.not_crashed(first.sync())
         self.assert_counted(first)
         self.not_crashed(first.confirm())
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual([(101,), (1,)], [(second.count("t"),), (second.count("t", "a = 'back'"),)])
         self.assert_in_sync(first, second)
 

@@ -115,7 +115,7 @@ class DroppedTriggerTests(Story):
         self.assertEqual(1, first.count("t", "a = 'n'"), f"{wanted}")
         kept = [field for meeting in first.status().json["conflicts"] for field in meeting["fields"]]
         self.assertEqual(["'edited'"], [field["mine"] for field in kept if field["name"] == "a"])
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual(1, second.count("t", "a = 'n'"))
         self.assert_in_sync(first, second)
 
@@ -167,7 +167,7 @@ class RenamedTableTests(Story):
         for app in (first, second):
             app.tables = ["t2", "u"]
         second.script("DROP TABLE t; CREATE TABLE t2(id TEXT PRIMARY KEY, a TEXT, b INTEGER)")
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assert_alike(first, second)
         self.assertEqual([("r00003", "edited")], second.query("SELECT id, a FROM t2 WHERE a = 'edited'"))
         self.assertEqual(1, second.count("t2", "id = 'new'"), "the row that was new before the rename is lost")
@@ -222,7 +222,7 @@ class RestoredTableTests(Story):
         )
         self.assert_counted(first)
         self.decided(first)
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual(0, second.count("t", "b IN (5, 6)"), "rows that were deleted came back by themselves (I6)")
         self.assertEqual(1, second.count("t", "id = 'new'"), "a new row was taken for an old one")
         apart = "SELECT id, a, b FROM t WHERE b NOT IN (5, 6) ORDER BY id"
@@ -246,7 +246,7 @@ class RestoredTableTests(Story):
         self.assertEqual(20, first.count("t"))
         self.assert_counted(first)
         self.decided(first)
-        self.settled(second, first)
+        self.quiesced(second, first)
         found = [second.count("t", where) for where in ("b = 5", "id = 'new'", "id = 'r00003'")]
         self.assertEqual([0, 1, 0], found, "the deleted, the new and the missing row")
         apart = "SELECT id, a, b FROM t WHERE b <> 5 ORDER BY id"
@@ -261,7 +261,7 @@ class RestoredTableTests(Story):
         self.synced(first, second, first)
         first.path.write_bytes(copy)
         first.script("INSERT INTO t VALUES('new', 'n', 1); UPDATE t SET a = 'later' WHERE b IN (3, 6)")
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual([("later",)], second.query("SELECT a FROM t WHERE b = 3"))
         self.assertEqual([0, 1], [second.count("t", "b = 5"), second.count("t", "id = 'new'")])
         self.assert_counted(first, second)
@@ -314,7 +314,7 @@ class ColumnTests(Story):
         self.decided(first)
         first.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT, b INTEGER DEFAULT -1", "id, a, -1"))
         self.not_crashed(first.sync())
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assert_alike(first, second)
         self.assert_counted(first, second)
 

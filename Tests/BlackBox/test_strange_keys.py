@@ -175,7 +175,7 @@ class OddKeyTests(Story):
         for refusal in first.refusals():
             first.rejected("--discard", str(refusal["number"]))
         self.assertEqual([], first.refusals())
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assert_counted(first, second)
         if first.status().code == 0:
             self.assert_in_sync(first, second)

@@ -43,7 +43,7 @@ class MomentTests(Story):
 
     def agree(self, first: AppFile, second: AppFile) -> None:
         self.decided(first)
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assert_alike(first, second)
         self.assert_counted(first, second)
         for app in (first, second):
@@ -146,7 +146,7 @@ class MomentTests(Story):
         self.server.start()
         self.assert_counted(first)
         self.decided(first)
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assert_counted(first, second)
         self.assertEqual([10, 1], [second.count("t", f"a = '{value}'") for value in ("B", "n")])
         # A version of another history says little about what was there: somebody may have to decide.

@@ -43,7 +43,7 @@ class RebuildTests(Story):
         first.sync(tables=[])
         first.repair()
         self.assertEqual(3, first.count("t"), "a repair deleted a row that was never sent")
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual([("NEW",)], second.query("SELECT a FROM t WHERE id = '3'"), "the insert did not arrive")
         self.assertEqual(3, second.count("t"))
         self.assert_counted(first, second)
@@ -60,7 +60,7 @@ class RebuildTests(Story):
         second.script(rebuild("t", *ALIKE) + "; UPDATE t SET a = 'edited' WHERE b = 2")
         told = self.not_crashed(second.verify())
         self.assertIn("t", {table["table"] for table in told.json.get("tables", [])}, f"{told}")
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual("edited", first.one("SELECT a FROM t WHERE b = 2"))
 
     def test_the_only_table_of_a_file_is_dropped(self) -> None:
@@ -182,7 +182,7 @@ class RebuildTests(Story):
         both = {f"r{n:05d}" for n in range(5, 10)}
         told = first.status()
         self.assertEqual(both, standing.open_conflicts(told.json, "t"), f"{told}")
-        self.settled(second, first)
+        self.quiesced(second, first)
         apart = "a FROM t WHERE id NOT IN ('r00005', 'r00006', 'r00007', 'r00008', 'r00009') ORDER BY id"
         self.assertEqual(first.query(f"SELECT id, {apart}"), second.query(f"SELECT id, {apart}"))
         values: dict[str, str] = dict(second.query("SELECT id, a FROM t"))
@@ -204,7 +204,7 @@ class RebuildTests(Story):
         self.age_store()
         self.decided(first)
         self.assert_counted(first)
-        self.settled(second, first)
+        self.quiesced(second, first)
         values: dict[str, str] = dict(second.query("SELECT id, a FROM t"))
         self.assertEqual(300, len(values))
         self.assertEqual(["A", "A", "n"], [values.get(key) for key in ("r00000", "r00004", "new")])
@@ -232,7 +232,7 @@ class RebuildTests(Story):
         second.script(upper + "; UPDATE t SET a = 'mine' WHERE id = 'r00009'")
         self.decided(first)
         self.decided(second)
-        self.settled(first, second)
+        self.quiesced(first, second)
         for app in (first, second):
             self.assertEqual(set(), standing.open_conflicts(app.status().json, "t") - {"r00009"})
         self.assertEqual("OLD 8", first.one("SELECT a FROM t WHERE id = 'r00008'"))

@@ -18,23 +18,23 @@ class ValueTests(Story):
         first.script("INSERT INTO t VALUES('1', '007'), ('2', 2), ('3', 3.0), ('4', '5'), ('5', 'x')")
         wanted = first.dump("t")
         self.synced(first)
-        self.settled(second)
+        self.quiesced(second)
         self.assert_counted(second)
         second.script(rebuild("t", "id TEXT PRIMARY KEY, v INTEGER", "id, v"))
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assert_rows(wanted, first.dump("t"), "t before and after another device with INTEGER was rebuilt")
         self.not_crashed(second.repair())
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assert_rows(wanted, first.dump("t"), "t before and after another device with INTEGER was repaired")
         second.run("UPDATE t SET v = 8 WHERE id = '1'")
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual(8, first.one("SELECT v FROM t WHERE id = '1'"), "an edit there did not arrive")
 
     def test_a_difference_that_cannot_be_repaired_says_why(self) -> None:
         first, second = self.app("a", UNTYPED), self.app("b", "CREATE TABLE t(id TEXT PRIMARY KEY, v INTEGER)")
         first.script("INSERT INTO t VALUES('1', '007')")
         self.synced(first)
-        self.settled(second)
+        self.quiesced(second)
         told = self.not_crashed(second.verify("--repair", as_json=False))
         if told.code:
             self.assertRegex(told.text, r"\bv\b", f"the column is not named: {told}")
@@ -51,7 +51,7 @@ class ValueTests(Story):
         told = self.decided(second)
         self.assertEqual(0, told.json["pushed"], f"{told}")
         second.run("UPDATE t SET a = 'edited' WHERE b = 3")
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual([("edited", "mine 3")], first.query("SELECT a, c FROM t WHERE b = 3"))
         others = [[row for row in rows if "'r00003'" not in row] for rows in (wanted, first.dump("t"))]
         self.assertEqual(*others)
@@ -73,7 +73,7 @@ class ValueTests(Story):
         self.assertEqual(10, first.count("t"), "rows that were kept aside were deleted everywhere")
         second.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT, b INTEGER", "id, a, b"))
         self.decided(second)
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual([10, 10], [first.count("t"), second.count("t")], "room was made, and they did not come")
         self.assert_in_sync(first, second)
 
@@ -127,7 +127,7 @@ class ValueTests(Story):
         self.synced(second)
         self.assertEqual(2, second.one("SELECT v FROM u"), f"another table is held up: {told}")
         second.script("ALTER TABLE t RENAME COLUMN id TO key")
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual("edited", second.one("SELECT a FROM t WHERE b = 1"))
 
 
@@ -161,7 +161,7 @@ entities:
         for app in (first, second):
             self.assert_counted(app)
             self.assertIn(self.not_crashed(app.sync()).code, (0, 3))
-        self.settled(first, second)
+        self.quiesced(first, second)
         self.assertEqual(["1", "2", "3", "4"], [key for (key,) in second.query("SELECT id FROM logged ORDER BY 1")])
         self.assertEqual(0, second.count("pulled"), "a row of a table that only comes down was sent")
         self.assertEqual("edited", second.one("SELECT v FROM served WHERE id = '1'"))
@@ -176,7 +176,7 @@ entities:
         first.run("INSERT INTO logged(id, v) VALUES('3', 'c')")
         told = self.decided(first)
         self.assertEqual(1, told.json["pushed"], f"{told}")
-        self.settled(second, first)
+        self.quiesced(second, first)
         self.assertEqual([("1", "a"), ("2", "b"), ("3", "c")], second.query("SELECT id, v FROM logged ORDER BY id"))
         self.assertEqual([], first.refusals())
         self.assert_counted(first, second)

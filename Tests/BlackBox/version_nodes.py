@@ -14,7 +14,7 @@ from version_scenes import ROUNDS, SCOPE
 from wire import mint
 
 WRITERS, READERS, BATCH = 4, 4, 5
-SETTLE_SECONDS = 60
+IN_SYNC_SECONDS = 60
 # Of a phase: until so many writes were acknowledged in it, and so long at most.
 PHASE_WRITES, PHASE_SECONDS = 300, 60
 STREAM = "fleet.stream"
@@ -53,13 +53,13 @@ def _together(report: Report, budget: Budget, cluster: Cluster, old: Version, ne
             report.add("nodes replaced under load")
             _by_turns(report, crew, cluster, stream)
     finally:
-        took = stream.finish(SETTLE_SECONDS)
-    report.require(took is not None, f"not every reader is at the head {SETTLE_SECONDS} s after the load")
+        took = stream.finish(IN_SYNC_SECONDS)
+    report.require(took is not None, f"not every reader is at the head {IN_SYNC_SECONDS} s after the load")
     for reason in stream.verify():
         report.fail(reason)
     report.require(stream.lost == 0, f"{stream.lost} acknowledged rows are not with every reader")
     report.require(stream.twice == 0, f"{stream.twice} rows came twice")
-    crew.settle(report, True)
+    crew.converge(report, True)
     for scope in (STREAM, SCOPE):
         told = {answer(cluster, port, scope) for port in cluster.ports}
         report.require(len(told) == 1, f"the nodes differ about {scope}: {[head[:200] for head in told]}")
@@ -81,7 +81,7 @@ def _apart(report: Report, budget: Budget, old: Version, new: Version, before: s
         node.program = new.program
         node.start()
         crew.work(report, ROUNDS)
-        crew.settle(report, True)
+        crew.converge(report, True)
         node.terminate()
         node.program = old.program
         try:

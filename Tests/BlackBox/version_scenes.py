@@ -45,11 +45,11 @@ def devices(report: Report, budget: Budget, server_of: Version, first: Version, 
         fleet = crew(server, budget)
         fleet.join(first, first)
         fleet.work(report, ROUNDS)
-        fleet.settle(report, server_of.has("verify"))
+        fleet.converge(report, server_of.has("verify"))
         fleet.join(then, then)
         fleet.work(report, ROUNDS)
         fleet.join(first, then)
-        fleet.settle(report, server_of.has("verify"))
+        fleet.converge(report, server_of.has("verify"))
 
 
 def clients(report: Report, budget: Budget, old: Version, new: Version) -> None:
@@ -75,7 +75,7 @@ def store(report: Report, budget: Budget, old: Version, new: Version) -> None:
         report.add("upgrades of a store in place")
         fleet.work(report, ROUNDS)
         fleet.join(old, new)
-        fleet.settle(report, True)
+        fleet.converge(report, True)
         server.kill()
         _back(report, server, fleet, old, new, migrations(server.store) != before)
 
@@ -98,13 +98,13 @@ def _back(report: Report, server: ServerProcess, fleet: Crew, old: Version, new:
     else:
         server.start()
         fleet.work(report, ROUNDS)
-        fleet.settle(report, old.has("verify"))
+        fleet.converge(report, old.has("verify"))
         server.kill()
         report.add("stores that went back")
     server.program = new.program
     server.start()
     fleet.work(report, 1)
-    fleet.settle(report, True)
+    fleet.converge(report, True)
 
 
 def migrations(path: Path) -> list[str]:
@@ -137,12 +137,12 @@ def files(report: Report, budget: Budget, old: Version, new: Version) -> None:
         report.require(fleet.sync(), f"a sync failed: {sorted(fleet.errors)}")
         fleet.work(report, ROUNDS)
         fleet.join(old)
-        fleet.settle(report, True)
+        fleet.converge(report, True)
         unsent.edit(5)
         unsent.become(old)
         if form(unsent.path) == before[1]:
             fleet.work(report, 1)
-            fleet.settle(report, True)
+            fleet.converge(report, True)
             report.add("files that went back")
             return
         rows = unsent.dump()
@@ -151,7 +151,7 @@ def files(report: Report, budget: Budget, old: Version, new: Version) -> None:
         report.require(unsent.dump() == rows, "an old app has changed the rows of a newer file")
         unsent.become(new)
         fleet.work(report, 1)
-        fleet.settle(report, True)
+        fleet.converge(report, True)
         report.add("refusals of a file of a newer form")
 
 

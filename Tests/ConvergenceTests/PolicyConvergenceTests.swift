@@ -64,7 +64,7 @@ struct PolicyConvergenceTests {
             if generator.chance(5) { engines[index] = try devices[index].engine(page: page, onConflict: decide) }
         }
         for device in devices { await device.transport.heal() }
-        try await settle(engines)
+        try await syncToEnd(engines)
         try await ConvergenceTests.check(devices, server, seed: seed)
         try await compare(devices, server, seed: seed)
         try store.close()
@@ -88,7 +88,7 @@ struct PolicyConvergenceTests {
     }
 
     /// Everything is sent, decided or given up.
-    private func settle(_ engines: [SyncEngine]) async throws {
+    private func syncToEnd(_ engines: [SyncEngine]) async throws {
         for _ in 0..<12 {
             var isQuiet = true
             for engine in engines {

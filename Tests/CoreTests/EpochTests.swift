@@ -41,16 +41,16 @@ struct EpochTests {
         let history = history(head: 25, [(1, 0), (2, 10), (3, 20)])
         let now = history.epoch(of: 25)
         for (id, last) in [(1, 10), (2, 20)] as [(Int64, Version)] {
-            #expect(now.holds(last, of: Epoch(id: id, start: 0)))
-            #expect(!now.holds(last + 1, of: Epoch(id: id, start: 0)))
+            #expect(now.contains(last, of: Epoch(id: id, start: 0)))
+            #expect(!now.contains(last + 1, of: Epoch(id: id, start: 0)))
         }
-        #expect(now.holds(99, of: now))
-        #expect(!now.holds(1, of: Epoch(id: 9, start: 0)))
-        #expect(!Epoch(id: 0, start: 0).holds(1, of: now))
+        #expect(now.contains(99, of: now))
+        #expect(!now.contains(1, of: Epoch(id: 9, start: 0)))
+        #expect(!Epoch(id: 0, start: 0).contains(1, of: now))
         // Beyond the openings that are named nobody knows.
         let late = self.history(head: 100, many).epoch(of: 100)
-        #expect(late.holds(50, of: Epoch(id: many[4].0, start: 40)))
-        #expect(!late.holds(10, of: Epoch(id: many[0].0, start: 0)))
+        #expect(late.contains(50, of: Epoch(id: many[4].0, start: 40)))
+        #expect(!late.contains(10, of: Epoch(id: many[0].0, start: 0)))
     }
 
     @Test("Openings that were lost are placed by those before them, up to four of them back", arguments: 1...4)

@@ -140,13 +140,13 @@ struct ReplayMergeTests {
     @Test("What is still in this history is known as such")
     func held() {
         let known = Epoch(id: 1, start: 0).text
-        #expect(history.holds(Operation.Original(epoch: known, version: 10)))
-        #expect(!history.holds(Operation.Original(epoch: known, version: 11)))
-        #expect(!history.holds(Operation.Original(epoch: known, version: nil)))
-        #expect(!history.holds(Operation.Original(epoch: lost.text, version: 13)))
-        #expect(!history.holds(Operation.Original(epoch: "nonsense", version: 1)))
+        #expect(history.contains(Operation.Original(epoch: known, version: 10)))
+        #expect(!history.contains(Operation.Original(epoch: known, version: 11)))
+        #expect(!history.contains(Operation.Original(epoch: known, version: nil)))
+        #expect(!history.contains(Operation.Original(epoch: lost.text, version: 13)))
+        #expect(!history.contains(Operation.Original(epoch: "nonsense", version: 1)))
         // Before all nothing had a version yet: the name is not that of the history which was lost.
-        #expect(!history.holds(Operation.Original(epoch: Epoch(id: 0, start: 0).text, version: 1)))
+        #expect(!history.contains(Operation.Original(epoch: Epoch(id: 0, start: 0).text, version: 1)))
     }
 }
 

@@ -161,12 +161,12 @@ struct RecordMachineTests {
 
     @Test("Something gives way for exactly the couplings that say so")
     func givingWay() {
-        var settled: Set<RecordMachine.Coupling> = []
+        var enforced: Set<RecordMachine.Coupling> = []
         _ = RecordMachine.reachable(Self.reduced) { before, event, _, _ in
             var machine = before
-            _ = machine.handle(event) { settled.insert($0) }
+            _ = machine.handle(event) { enforced.insert($0) }
         }
-        #expect(settled == Set(RecordMachine.Coupling.allCases.filter(\.givesWay)))
+        #expect(enforced == Set(RecordMachine.Coupling.allCases.filter(\.givesWay)))
     }
 
     @Test("An edit goes only where it is kept: sealed, set aside, refused with a reason, or no difference any more")
@@ -216,7 +216,7 @@ struct RecordMachineTests {
     @Test("A scope that is not followed has nothing in flight, and nothing is asked of it")
     func strangers() {
         let wrong = RecordMachine.reachable(Self.reduced).filter { machine in
-            machine.access != .followed && (machine.inFlight != .none || machine.knowledge != .settled)
+            machine.access != .followed && (machine.inFlight != .none || machine.knowledge != .covered)
         }
         #expect(wrong.isEmpty, "\(wrong.prefix(5).map(\.outline))")
     }

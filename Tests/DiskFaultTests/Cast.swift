@@ -79,8 +79,8 @@ struct Cast: Sendable {
         }
     }
 
-    /// A server that settles conflicts of tasks in another way.
-    static func settling(_ conflict: ConflictPolicy, _ deletes: DeletePolicy = .win) -> Cast {
+    /// A server that resolves conflicts of tasks in another way.
+    static func resolving(_ conflict: ConflictPolicy, _ deletes: DeletePolicy = .win) -> Cast {
         var cast = Cast()
         cast.entities = [.state("task", conflict: conflict, deletes: deletes)]
         return cast

@@ -18,10 +18,11 @@ extension Scenarios {
             script: both(put("t1", "mine"), "UPDATE task SET rank = 77 WHERE id = 't1'")),
         Scenario(name: "the same field, the later write", prepare: inSync, script: sameField),
         Scenario(
-            name: "the same field, in the server's order", cast: .settling(.lastWriteWins), prepare: inSync,
+            name: "the same field, in the server's order", cast: .resolving(.lastWriteWins), prepare: inSync,
             script: sameField),
         Scenario(
-            name: "the same field, the later edit", cast: .settling(.lastEditWins), prepare: inSync, script: sameField),
+            name: "the same field, the later edit", cast: .resolving(.lastEditWins), prepare: inSync,
+            script: sameField),
         Scenario(
             name: "an edit of what was deleted", prepare: inSync,
             script: [
@@ -29,10 +30,10 @@ extension Scenarios {
                 .edit("a", "UPDATE task SET title = 'mine' WHERE id = 't1'"), .sync("a"),
             ]),
         Scenario(
-            name: "an edit that brings back what was deleted", cast: .settling(.mergeFields, .lose), prepare: inSync,
+            name: "an edit that brings back what was deleted", cast: .resolving(.mergeFields, .lose), prepare: inSync,
             script: editAndDelete),
         Scenario(
-            name: "the app decides", cast: .settling(.manual), prepare: inSync,
+            name: "the app decides", cast: .resolving(.manual), prepare: inSync,
             script: sameField + [
                 .ask("a", "decide") { engine in
                     for conflict in try await engine.conflicts() { try await engine.resolve(conflict, with: .keepMine) }

@@ -63,7 +63,7 @@ extension Scenarios {
                 prepare: inSync + [.edit("b", "UPDATE task SET project = 'p'"), .sync("b"), .sync("a")],
                 script: [.edit("a", "DELETE FROM project"), .sync("a"), .sync("b")]),
             Scenario(
-                name: "a parent goes elsewhere, and children are settled here",
+                name: "a parent goes elsewhere, and its children here",
                 prepare: inSync + [
                     .edit("a", "UPDATE task SET project = 'p' WHERE id < 't3'"), .edit("b", "DELETE FROM project"),
                     .sync("b"),

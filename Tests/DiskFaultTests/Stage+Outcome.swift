@@ -13,7 +13,7 @@ struct Outcome: Hashable, Sendable {
 extension Stage {
     /// Syncs until nothing is left to do anywhere, and says what has become of everything.
     func outcome() async throws -> Outcome {
-        try await settle()
+        try await syncToEnd()
         disk.heal()
         let fresh = DiskDevice("fresh", scenario.cast, on: FaultDisk(), .queue, board)
         try await fresh.open()
@@ -33,7 +33,7 @@ extension Stage {
 
     private static let rounds = 8
 
-    private func settle() async throws {
+    private func syncToEnd() async throws {
         for _ in 0..<Self.rounds {
             var isQuiet = true
             for device in devices {

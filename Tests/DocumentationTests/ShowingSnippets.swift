@@ -58,7 +58,7 @@ struct ShowingSnippetTests {
         let measures = try await sync.measures()
         for (entity, traffic) in measures.entities { print(entity, traffic.bytesSent, traffic.bytesReceived) }
         if let density = measures.density { print("\(density) changes came for each that made a difference") }
-        for (scope, status) in try await sync.status().scopes { print(scope, status.lag ?? 0, status.age() ?? 0) }
+        for (scope, status) in try await sync.status().scopes { print(scope, status.lag ?? 0, status.age() ?? .zero) }
         // end snippet
     }
 

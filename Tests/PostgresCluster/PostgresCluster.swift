@@ -1,5 +1,5 @@
 package import Foundation
-import Spawning
+import TidemarkSpawning
 
 /// A PostgreSQL server of this process: made at its first use, on a socket in a folder of its own, and gone with the
 /// process, however that ends.

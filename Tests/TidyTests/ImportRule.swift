@@ -21,6 +21,7 @@ enum ImportRule {
             "TidemarkCore": ["TidemarkWire"],
             "TidemarkGzip": ["CZlib"],
             "TidemarkBrotli": ["CBrotli"],
+            "TidemarkSpawning": ["Foundation"],
             "CTriggerSwitch": [],
             "CSessions": [],
             "Tidemark": sqlite.union([

@@ -7,11 +7,11 @@ enum MergeRule {
     static func faults(path: String, text: String) -> [Fault] {
         text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
             .filter { line in marks.contains { line.element.hasPrefix($0) } }
-            .map { Fault(path: path, line: $0.offset + 1, message: "a merge was not settled here") }
+            .map { Fault(path: path, line: $0.offset + 1, message: "a merge was not resolved here") }
     }
 }
 
-@Suite("Merges are settled")
+@Suite("Merges are resolved")
 struct MergeRuleTests {
     @Test("No file holds the marks of a merge")
     func marks() {

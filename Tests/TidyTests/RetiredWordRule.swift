@@ -28,6 +28,8 @@ enum RetiredWordRule {
         Word(retired: "tidemark_aside", instead: "tidemark_orphan"),
         Word(retired: "tidemark_kept", instead: "tidemark_deleted_row"),
         Word(retired: "tidemark_settle", instead: "tidemark_cascade"),
+        Word(retired: "settle", instead: "resolve, repair, enforce, flush, quiesce, finish"),
+        Word(retired: "settles", instead: "resolves, repairs, enforces"), Word(retired: "unsettled", instead: "open"),
         Word(retired: "TableShape", instead: "TableSchema"), Word(retired: "Layout", instead: "SyncSchema"),
         Word(retired: "Sealing", instead: "OutboxBatcher"), Word(retired: "Healing", instead: "ReplayMerge"),
         Word(retired: "Contest", instead: "UniqueResolver"), Word(retired: "Settling", instead: "CascadeRepair"),

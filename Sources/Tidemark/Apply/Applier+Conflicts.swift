@@ -41,7 +41,7 @@ extension TableSchema {
 // MARK: - Told by a verdict
 
 extension Applier {
-    /// Writes down what a verdict says of edits that met: one entry for each rule by which something was settled.
+    /// Writes down what a verdict says of edits that met: one entry for each rule by which something was resolved.
     func noteConflicts(_ verdict: Verdict, _ meeting: Meeting) throws {
         var conflicts: [Conflict] = []
         for overwrite in verdict.overwrites {
@@ -75,7 +75,7 @@ extension Applier {
             conflict.version = tombstone
             conflicts.append(conflict)
         }
-        if let unsettled = refused(verdict, meeting) { conflicts.append(unsettled) }
+        if let open = refused(verdict, meeting) { conflicts.append(open) }
         for var conflict in conflicts {
             conflict.theirsAt = verdict.theirsAt.map(Date.init(milliseconds:))
             conflict.editedAt = try Outbox.editedAt(db, meeting.entry).map(Date.init(milliseconds:))

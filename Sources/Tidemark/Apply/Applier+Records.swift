@@ -32,14 +32,14 @@ extension Applier {
         try overlay(table, id, key, serverRow, operation, edits, current: current, isQuarantined: isQuarantined)
         // No verdict is to come that would tell the scopes which wait to be left.
         if hadWaiting, try table.records.shadow(db, key) == nil {
-            try QuarantinedRow.settle(db, shape.name, id.text, as: incoming == nil ? .deleted : .moved)
+            try QuarantinedRow.endWait(db, shape.name, id.text, as: incoming == nil ? .deleted : .moved)
         }
     }
 
     func visible(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow?
     ) throws -> (cells: [Cell]?, isQuarantined: Bool) {
-        if let row = try table.records.row(db, key), try isHeldHere(table, key) {
+        if let row = try table.records.row(db, key), try isOwnRow(table, key) {
             // Made here anew while its namesake was quarantined: what is on screen is what counts.
             try QuarantinedRow.remove(db, table.shape.name, id.text, scope.name)
             return (row, false)
@@ -122,9 +122,7 @@ extension Applier {
         let shape = table.shape
         let found = try table.records.shadow(db, key)
         let (current, isQuarantined) = try visible(table, id, key, found)
-        let shadow =
-            found
-            ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
+        let shadow = found ?? Shadow(unedited: current, of: shape)
         let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
         // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
         // with a scan that another engine on this file has finished meanwhile.
@@ -160,7 +158,7 @@ extension Applier {
         try overlay(
             table, id, key, serverRow, judged.later, judged.remaining, current: judged.current,
             isQuarantined: judged.isQuarantined)
-        if hadWaiting { try settleMove(verdict, table, id, key, wasThere: judged.current != nil) }
+        if hadWaiting { try endMoveWait(verdict, table, id, key, wasThere: judged.current != nil) }
         if verdict.status == .deferred { try regroup(table, key, judged.operation.group) }
     }
 
@@ -250,7 +248,7 @@ extension Applier {
         let moved = numbers.take()
         later = numbers
         try numbers.store(db, scope: scope)
-        var operation = try SealedNames.settled(db, entry.sealedOperation(), of: entry.entity)
+        var operation = try SealedNames.forResealing(db, entry.sealedOperation(), of: entry.entity)
         func key(of number: Int64) -> OperationKey { OperationKey(lane: entry.key.lane, number: number) }
         // A needed operation that is neither deferred nor open was taken, or is the app's to decide about: this one
         // does not need it any more. If it is still open, this one names its own number as needed, and so is deferred
@@ -279,7 +277,7 @@ extension Applier {
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
             let key = table.shape.key(of: id), try !isBringingBack.get()
         else { return false }
-        guard try isDropped(entry.key) || table.records.dropSettled(db, key, in: scope) else { return false }
+        guard try isDropped(entry.key) || table.records.dropClean(db, key, in: scope) else { return false }
         if let row {
             taken?.append(row, at: version, lane: entry.key.lane, now: now)
         } else {
@@ -290,7 +288,7 @@ extension Applier {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
         try noteConfirmed(table, id, key, hash: seeds[entry.key]?.hash)
-        if hadWaiting { try QuarantinedRow.settle(db, entry.entity, entry.record, as: .moved) }
+        if hadWaiting { try QuarantinedRow.endWait(db, entry.entity, entry.record, as: .moved) }
         return true
     }
 

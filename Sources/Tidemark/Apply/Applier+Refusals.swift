@@ -14,13 +14,13 @@ extension Applier {
     }
 
     func resolveUniqueValues() throws {
-        for table in tables.values { _ = try resolve(table) }
+        for table in tables.values { _ = try resolveUniqueValues(in: table) }
     }
 
-    private func resolve(_ table: ApplyTable) throws -> Int {
+    private func resolveUniqueValues(in table: ApplyTable) throws -> Int {
         guard try table.mayContend || !QuarantinedRow.isEmpty(db, table.shape.name) else { return 0 }
         try beforeWritingRows()
-        let placed = try UniqueResolver(db: db, table: table.records).settle()
+        let placed = try UniqueResolver(db: db, table: table.records).resolve()
         outcome.quarantined = max(0, outcome.quarantined - placed)
         return placed
     }
@@ -43,7 +43,9 @@ extension Applier {
 
     /// Finds places for the rows of one page: of tables that it has brought, where they are not held back.
     func resolvePage() throws {
-        for table in tables.values where table.mayContend && !isHeldBack(table) { _ = try resolve(table) }
+        for table in tables.values where table.mayContend && !isHeldBack(table) {
+            _ = try resolveUniqueValues(in: table)
+        }
     }
 
     /// How often all tables are gone through: rows that even then wait for each other are looked at with the next page.
@@ -57,7 +59,7 @@ extension Applier {
         let places = Dictionary(zip(order, order.indices)) { first, _ in first }
         let sorted = tables.values.sorted { places[$0.shape.name] ?? 0 < places[$1.shape.name] ?? 0 }
         for _ in 0..<Self.passes {
-            guard try sorted.reduce(0, { try $0 + resolve($1) }) > 0 else { return }
+            guard try sorted.reduce(0, { try $0 + resolveUniqueValues(in: $1) }) > 0 else { return }
         }
     }
 }

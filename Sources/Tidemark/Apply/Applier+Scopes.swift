@@ -12,15 +12,15 @@ extension Applier {
     ) throws -> Bool {
         guard table.shape.isScopedByColumn else { return false }
         let shape = table.shape
-        let held = try QuarantinedRow.entry(db, shape, id, scope.name)
-        let isLeaving = held.map { $0.move != .no } ?? false
-        guard try isLeaving || table.records.holder(db, key).map({ $0 != scope.name }) ?? false else { return false }
-        guard version > held?.version ?? -1 else { return true }
+        let quarantined = try QuarantinedRow.entry(db, shape, id, scope.name)
+        let isLeaving = quarantined.map { $0.move != .no } ?? false
+        guard try isLeaving || table.records.owner(db, key).map({ $0 != scope.name }) ?? false else { return false }
+        guard version > quarantined?.version ?? -1 else { return true }
         guard let incoming else {
             try QuarantinedRow.remove(db, shape.name, id.text, scope.name)
             return true
         }
-        var cells = held?.cells ?? shape.data.map(\.defaultCell)
+        var cells = quarantined?.cells ?? shape.data.map(\.defaultCell)
         for (index, cell) in incoming { cells[index] = cell }
         let contends = !isLeaving && shape.scope(ofKey: key, cells) == scope
         try QuarantinedRow.put(
@@ -28,13 +28,13 @@ extension Applier {
             reason: isLeaving ? "It leaves for another scope." : "Another scope holds the record here.",
             contends: contends, fresh: contends)
         table.mayContend = true
-        if held == nil { outcome.quarantined += 1 }
+        if quarantined == nil { outcome.quarantined += 1 }
         return true
     }
 
     /// Whether the row in the table, if there is one, is this scope's.
-    func isHeldHere(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
-        try !table.shape.isScopedByColumn || table.records.holder(db, key) == scope.name
+    func isOwnRow(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
+        try !table.shape.isScopedByColumn || table.records.owner(db, key) == scope.name
     }
 
     /// The shadow of a record, where it is this scope's.
@@ -58,7 +58,7 @@ extension Applier {
     /// while another scope has that place.
     func overlayReplayed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let shape = table.shape
-        guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.holder(db, key) == nil,
+        guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.owner(db, key) == nil,
             let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
         else { return }
         var serverRow = Shadow(state: .absent, cells: shape.data.map(\.defaultCell))
@@ -91,15 +91,16 @@ extension Applier {
         guard table.shape.isScopedByColumn else { return false }
         let shape = table.shape
         manifest.look(shape.name, id)
-        guard entry.isDelete, let held = try QuarantinedRow.entry(db, shape, id, scope.name), held.move == .sealed
+        guard entry.isDelete, let quarantined = try QuarantinedRow.entry(db, shape, id, scope.name),
+            quarantined.move == .sealed
         else {
-            guard let holder = try table.records.holder(db, key), holder != scope.name else { return false }
+            guard let owner = try table.records.owner(db, key), owner != scope.name else { return false }
             try Outbox.finish(db, entry, verdict, now: now)
             return true
         }
         try Outbox.finish(db, entry, verdict, now: now)
         let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
-        let known = max(held.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
+        let known = max(quarantined.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
         table.mayContend = true
         switch verdict.status {
         case .applied, .merged:
@@ -142,19 +143,19 @@ extension Applier {
         return true
     }
 
-    /// Settles the scope that a record left, by the record's verdict in its new scope.
-    func settleMove(
+    /// Says what becomes of the scope that a record left, by the record's verdict in its new scope.
+    func endMoveWait(
         _ verdict: Verdict, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], wasThere: Bool
     ) throws {
         let entity = table.shape.name
         switch verdict.status {
-        case .applied, .merged: try QuarantinedRow.settle(db, entity, id.text, as: .moved)
-        case .outcomeUnknown where verdict.isShort: try QuarantinedRow.settle(db, entity, id.text, as: .moved)
+        case .applied, .merged: try QuarantinedRow.endWait(db, entity, id.text, as: .moved)
+        case .outcomeUnknown where verdict.isShort: try QuarantinedRow.endWait(db, entity, id.text, as: .moved)
         case .rejected, .conflict, .outcomeUnknown, .deferred:
             // With edits under way it is sent once more, or on to a third scope: that verdict decides.
             guard try table.records.shadow(db, key) == nil else { return }
             table.mayContend = true
-            try QuarantinedRow.settle(db, entity, id.text, as: wasThere ? .no : .deleted)
+            try QuarantinedRow.endWait(db, entity, id.text, as: wasThere ? .no : .deleted)
         }
     }
 }

@@ -6,26 +6,26 @@ import TidemarkWire
 
 extension Applier {
     /// Makes all rows of the first capture inserts, in one go, because nothing was ever written to the scope on the
-    /// server. Returns how many were settled; a table whose rows have waited together counts as one.
+    /// server. Returns how many became edits; a table whose rows have waited together counts as one.
     func insertSeeds() throws -> Int {
         guard record.isNew, record.complete == nil else { return 0 }
-        var settled = 0
+        var made = 0
         for table in tables.values.sorted(by: { $0.shape.name < $1.shape.name }) {
             let shape = table.shape
             guard try Manifest(db: db, scope: scope, entity: shape.name).next(after: nil) == nil else { continue }
             // An event that was deleted is not sent.
             if declared(shape.name).kind == .events { try FirstCapture.takeApart(db, shape) }
-            if try FirstCapture.end(db, shape, in: scope) { settled += 1 }
+            if try FirstCapture.end(db, shape, in: scope) { made += 1 }
             guard try Inferred.isAnySeed(db, shape.name) else { continue }
             // Rows that were edited since have a shadow, and are treated by themselves.
             for entry in try Inferred.touchedSeeds(db, scope, shape) {
-                settled += try settle(entry, .absent, isBelowFloor: false) ? 1 : 0
+                made += try resolve(entry, .absent, isBelowFloor: false) ? 1 : 0
             }
             // Removing the seeds first frees pages of the file for a part of their shadows.
-            settled += try Inferred.removeSeeds(db, scope, shape.name)
+            made += try Inferred.removeSeeds(db, scope, shape.name)
             try FirstCapture.note(db, shape, in: scope)
         }
-        return settled
+        return made
     }
 
     /// Whether a row of the first capture says more than the server's nobody knows: the server's stands. What was
@@ -38,7 +38,7 @@ extension Applier {
         let ahead = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
         let version = try noteKnownVersion(unseen, version, isDeleted: false)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: ahead, incoming: cells)
-        outcome.settled += 1
+        outcome.editsMade += 1
     }
 
     /// A row of the first capture, of which the server has not heard, as an edit of the server's row: of what was
@@ -95,7 +95,7 @@ extension Applier {
         shadow.version = 0
         let version = try noteKnownVersion(unseen, version, isDeleted: true)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: -1, incoming: nil)
-        outcome.settled += 1
+        outcome.editsMade += 1
     }
 
     /// A row of the first capture whose record was deleted elsewhere.

@@ -12,14 +12,14 @@ final class Applier {
         var deferred = 0
         /// The wait for room on the server, while edits are put off.
         var deferral: Deferral?
-        /// Edits that applying made here: references of deleted parents that were settled, edits that were given back.
-        var settled = 0
+        /// Edits that applying made here: where parents were deleted, and where edits were given back.
+        var editsMade = 0
         /// Operations that got another key.
         var sealedAgain = 0
         /// Records that the server has to be asked for by name.
         var refetch = 0
         var rejected = 0
-        /// Conflicts that no policy settled.
+        /// Conflicts that no policy resolved.
         var conflicts = 0
         var received = 0
         /// The changes by entity, with their bytes.
@@ -94,7 +94,7 @@ final class Applier {
         _ db: Database, schema: SyncSchema, record: ScopeRecord, declarations: Declarations, now: Int64,
         entities: Set<String>? = nil, keepsFirstCapture: Bool = false
     ) throws {
-        if !keepsFirstCapture { try FirstCapture.settle(db, schema, writing: record.scope) }
+        if !keepsFirstCapture { try FirstCapture.materialize(db, schema, writing: record.scope) }
         self.db = db
         self.now = now
         self.record = record
@@ -146,7 +146,7 @@ final class Applier {
         } else {
             guard try Deferral.read(db, scope) != nil else { return }
             // Edits that depend on a waiting edit may be answered in a later request than that edit.
-            try Deferral.hold(db, putOff)
+            try Deferral.putOff(db, putOff)
             try Deferral.end(db, schema, scope)
         }
         outcome.deferral = try Deferral.read(db, scope)
@@ -184,8 +184,8 @@ final class Applier {
 
     /// Goes on in a history where all that is known here is in it too; elsewhere nothing changes, and it is `false`.
     func goOnWhereKept(in epoch: String) throws -> Bool {
-        if let known = record.epoch {
-            guard Epoch.holds(record.base, of: known, in: epoch), try isKept(of: known, in: epoch) else { return false }
+        if let old = record.epoch {
+            guard Epoch.contains(record.base, of: old, in: epoch), try isKept(of: old, in: epoch) else { return false }
         }
         record.epoch = epoch
         try record.write(db)
@@ -195,7 +195,7 @@ final class Applier {
     /// Whether what is remembered one by one of a history is in another one too.
     private func isKept(of known: String, in epoch: String) throws -> Bool {
         guard let newest = try KnownVersions.newest(db, scope) else { return true }
-        return Epoch.holds(newest, of: known, in: epoch)
+        return Epoch.contains(newest, of: known, in: epoch)
     }
 
     /// Moves the clock past the answer, so that later edits get later stamps than all that the answer could tell.

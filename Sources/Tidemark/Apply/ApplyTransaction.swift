@@ -76,9 +76,9 @@ struct ApplyTransaction: Sendable {
             let cascadeRepair = CascadeRepair(db: db, scope: scope, now: now)
             if try !mayWriteRows && (cascadeRepair.isDue() || OrphanedEdits.isAny(db, scope)) { throw RowsToWrite() }
             let listed: Int
-            (outcome.settled, listed) = try cascadeRepair.settle(schema)
+            (outcome.editsMade, listed) = try cascadeRepair.repair(schema)
             outcome.conflicts += listed
-            outcome.settled += try OrphanedEdits.giveBack(db, schema, scope, applier.identity)
+            outcome.editsMade += try OrphanedEdits.giveBack(db, schema, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }
         try BlockedEdits(db: db, schema: schema).release()

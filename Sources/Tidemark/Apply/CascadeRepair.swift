@@ -1,9 +1,9 @@
 import GRDB
 import TidemarkWire
 
-/// References left dangling by a deleted parent are settled by the schema's own ON DELETE action, as edits of this
-/// device, once the scan that brought the tombstone has ended. A parent that is merely absent settles nothing: it may
-/// be quarantined, refused, in another scope, or still to come.
+/// References left dangling by a deleted parent are repaired by the schema's own ON DELETE action, as edits of this
+/// device, once the scan that brought the tombstone has ended. Of a parent that is merely absent nothing is repaired:
+/// it may be quarantined, refused, in another scope, or still to come.
 struct CascadeRepair {
     let db: Database
     let scope: Scope
@@ -39,16 +39,16 @@ struct CascadeRepair {
 
     /// Runs with the flag down, so that what it does is captured and travels like any other edit.
     /// Returns how many parents it looked after, and how many conflicts it has listed.
-    func settle(_ schema: SyncSchema) throws -> (settled: Int, listed: Int) {
+    func repair(_ schema: SyncSchema) throws -> (parents: Int, listed: Int) {
         let noted = try Query(db, "SELECT entity, record, columns, version FROM tidemark_cascade WHERE scope = ?1")
             .rows(db, [.text(scope.name)]) {
                 (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
             }
-        var (settled, listed) = (0, 0)
+        var (parents, listed) = (0, 0)
         let packed = PackedEdits(db, scope)
         for entry in noted {
             if try isUndecided(entry.entity, entry.record, schema) { continue }
-            settled += 1
+            parents += 1
             try Query(db, "DELETE FROM tidemark_cascade WHERE scope = ?1 AND entity = ?2 AND record = ?3")
                 .execute([.text(scope.name), .text(entry.entity), .text(entry.record)])
             guard let shape = schema[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
@@ -56,9 +56,9 @@ struct CascadeRepair {
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            listed += try settleChildren(shape.children, values, sparing: (schema, packed, entry.version ?? .max))
+            listed += try repairChildren(shape.children, values, sparing: (schema, packed, entry.version ?? .max))
         }
-        return (settled, listed)
+        return (parents, listed)
     }
 
     /// Whether an edit keeps the deleted row on screen, until the server has said what becomes of it.
@@ -79,11 +79,11 @@ struct CascadeRepair {
     }
 
     /// Applies `ON DELETE` to the references to a record that will never exist, as if it had been deleted.
-    func settleChildren(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
+    func repairChildren(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
         for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
-        try settleChildren(shape.children, values, sparing: nil)
+        try repairChildren(shape.children, values, sparing: nil)
     }
 
     /// Foreign keys are off here, so a cascade is scanned by hand, from each deleted row to its own children.
@@ -93,7 +93,7 @@ struct CascadeRepair {
     ///   deletion, or has not yet, is listed as a conflict. `nil` where the user's own word takes them.
     /// - Returns: how many conflicts were listed.
     @discardableResult
-    private func settleChildren(
+    private func repairChildren(
         _ children: [TableSchema.Child], _ parent: ByName<Cell>,
         sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
     ) throws -> Int {

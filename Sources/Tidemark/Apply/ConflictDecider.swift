@@ -25,7 +25,7 @@ actor ConflictDecider {
             // A handler that fails has not decided; the conflict stays in the list.
             guard let resolution = try? await handler(conflict) else { continue }
             do {
-                try await file.write(at: .decide) { db in try conflict.settle(resolution, db, schema) }
+                try await file.write(at: .decide) { db in try conflict.resolve(with: resolution, db, schema) }
                 decided += 1
             } catch let error as DatabaseError where error.refusesRow {
                 // The app's own schema refuses what its handler wants.

@@ -11,19 +11,19 @@ extension Applier {
     ) throws -> [Int: Cell] {
         var cells = try table.cells(change, reader)
         guard change.isDifference else { return cells }
-        let held = try table.records.serverRow(db, id, in: scope)
+        let known = try table.records.serverRow(db, id, in: scope)
         if change.isPartial {
-            guard let held, !toldShortly.contains(RecordName(entity: table.shape.name, record: id.text)) else {
+            guard let known, !toldShortly.contains(RecordName(entity: table.shape.name, record: id.text)) else {
                 throw DifferenceMismatch()
             }
-            cells.merge(zip(held.indices, held)) { written, _ in written }
+            cells.merge(zip(known.indices, known)) { written, _ in written }
         }
         guard let range = change.patches else { return cells }
         var patches = JSONReader(reader.bytes, at: range.lowerBound)
         for patch in try patches.readPatches() {
             // A column of a newer schema.
             guard let index = table.shape.dataIndex(patch.field) else { continue }
-            guard case .text(let old)? = held?[index], let new = TextPatch.apply(patch, to: old) else {
+            guard case .text(let old)? = known?[index], let new = TextPatch.apply(patch, to: old) else {
                 throw DifferenceMismatch()
             }
             cells[index] = .text(new)

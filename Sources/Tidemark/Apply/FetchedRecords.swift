@@ -180,7 +180,8 @@ extension Applier {
         guard change.kind == .upsert else {
             guard change.kind == .absent else { return false }
             let made = Inferred.Entry(
-                scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil, isHeld: false)
+                scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil,
+                awaitsConfirmation: false)
             try Inferred.note(db, [made])
             outcome.unsent.append(RefetchQueue.Record(entity: shape.name, id: id))
             return true

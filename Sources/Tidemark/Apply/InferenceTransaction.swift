@@ -22,34 +22,34 @@ struct InferenceTransaction: Sendable {
         (self.declarations, self.now) = (declarations, now)
     }
 
-    /// Runs on the writer, outside any transaction. Returns how many records were settled, and how many rows gave way.
+    /// Runs on the writer, outside any transaction. Returns how many records were resolved, and how many rows gave way.
     func run(_ db: Database) throws -> (records: Int, conflicts: Int) {
-        var settled = (records: 0, conflicts: 0)
+        var resolved = (records: 0, conflicts: 0)
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
-            try CaptureSuppression.whileApplying(db, schema) { settled = try settle(db) }
+            try CaptureSuppression.whileApplying(db, schema) { resolved = try resolve(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
-        return settled
+        return resolved
     }
 
-    private func settle(_ db: Database) throws -> (records: Int, conflicts: Int) {
+    private func resolve(_ db: Database) throws -> (records: Int, conflicts: Int) {
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(
             db, schema: schema, record: record, declarations: declarations, now: now, keepsFirstCapture: true)
-        var settled = 0
+        var resolved = 0
         guard let fetched else {
             try takeApart(db)
-            for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }
+            for entry in entries { resolved += try applier.resolve(entry, .untold, isBelowFloor: false) ? 1 : 0 }
             try applier.finish()
-            return (settled, applier.outcome.conflicts)
+            return (resolved, applier.outcome.conflicts)
         }
         guard since == record.checkpoint else { return (0, 0) }
         if fetched.head == 0 {
-            settled += try applier.insertSeeds()
+            resolved += try applier.insertSeeds()
         } else {
-            try FirstCapture.settle(db, schema, writing: nil)
+            try FirstCapture.materialize(db, schema, writing: nil)
         }
         try takeApart(db)
         // Versions of a history that this device does not know cannot be compared with its own.
@@ -72,10 +72,10 @@ struct InferenceTransaction: Sendable {
             case .absent: server = .absent
             case .idmap, .unknown: return
             }
-            settled += try applier.settle(entry, server, isBelowFloor: isBelowFloor) ? 1 : 0
+            resolved += try applier.resolve(entry, server, isBelowFloor: isBelowFloor) ? 1 : 0
         }
         try applier.finish()
-        return (settled, applier.outcome.conflicts)
+        return (resolved, applier.outcome.conflicts)
     }
 
     /// The records of the question are held against the server's one by one.
@@ -94,8 +94,8 @@ extension Applier {
         case untold
     }
 
-    /// Settles one write that no trigger saw; `false` where it was settled already.
-    func settle(_ entry: Inferred.Entry, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
+    /// Makes an edit, a conflict or nothing of one write that no trigger saw; `false` where that was done already.
+    func resolve(_ entry: Inferred.Entry, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
         guard try Inferred.entry(db, scope, entry.entity, entry.record) != nil else { return false }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let key = table.shape.key(of: id)
         else {
@@ -105,11 +105,11 @@ extension Applier {
         manifest.look(entry.entity, id)
         let row = try table.records.row(db, key)
         // A row whose move was captured since belongs to this scope until the move is sent.
-        let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isHeldHere(table, key) } ?? false
+        let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isOwnRow(table, key) } ?? false
         let unseen = Unseen(
             entry: entry, table: table, id: id, key: key, current: isHere ? row : nil,
             unfetched: try Backfills.columns(db, scope, table.shape), isEvent: declared(entry.entity).kind == .events)
-        let waits = try settle(unseen, server, isBelowFloor: isBelowFloor)
+        let waits = try resolve(unseen, server, isBelowFloor: isBelowFloor)
         try Inferred.compared(db, entry, waits: waits)
         return true
     }
@@ -129,7 +129,7 @@ extension Applier {
     }
 
     /// Returns whether it waits for a confirmation.
-    private func settle(_ unseen: Unseen, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
+    private func resolve(_ unseen: Unseen, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
         // An event may leave this device to save room; the log keeps it.
         if unseen.isEvent, unseen.current == nil { return false }
         switch server {
@@ -211,7 +211,7 @@ extension Applier {
 
     func write(_ shadow: Shadow, _ unseen: Unseen) throws -> Bool {
         var shadow = shadow
-        let waits = unseen.entry.isHeld && shadow.mark == nil
+        let waits = unseen.entry.awaitsConfirmation && shadow.mark == nil
         shadow.isGone = unseen.current == nil
         if !waits {
             shadow.mark = try shadow.mark ?? Pending.nextMark(db)
@@ -220,7 +220,7 @@ extension Applier {
         let isSent = shadow.state != .absent
         try unseen.table.records.write(
             db, unseen.key, placed(shadow, unseen.shape, unseen.key, unseen.current, isSent: isSent))
-        outcome.settled += 1
+        outcome.editsMade += 1
         return waits
     }
 

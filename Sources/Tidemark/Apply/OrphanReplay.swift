@@ -68,7 +68,7 @@ struct OrphanReplay {
     }
 
     private func edit(_ entry: OrphanedEdits.Entry) -> Edit? {
-        guard let shape = schema[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
+        guard let shape = schema[entry.entity], shape.rule.mayHaveRows(in: scope), let id = RecordID(entry.record),
             let key = shape.key(of: id)
         else { return nil }
         return Edit(entry: entry, table: RecordTable(shape), id: id, key: key)
@@ -159,8 +159,7 @@ struct OrphanReplay {
     }
 
     private static func unedited(_ shape: TableSchema, _ key: [Cell], _ row: [Cell]?) -> Shadow {
-        var shadow = Shadow(
-            state: row == nil ? .absent : .known, cells: row ?? shape.data.map { _ in .null })
+        var shadow = Shadow(unedited: row, of: shape)
         if shape.isScopedByColumn { shadow.scope = row.flatMap { shape.scope(ofKey: key, $0)?.name } }
         return shadow
     }
@@ -181,10 +180,14 @@ struct OrphanReplay {
     /// place.
     private func deleteAside(_ edit: Edit) throws {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
-        guard let held = try QuarantinedRow.entry(db, shape, edit.id, scope.name), held.move == .no else { return }
-        if try table.holder(db, key) != nil { return try leave(edit, held.cells, held.version, as: .deleted) }
+        guard let quarantined = try QuarantinedRow.entry(db, shape, edit.id, scope.name), quarantined.move == .no else {
+            return
+        }
+        if try table.owner(db, key) != nil {
+            return try leave(edit, quarantined.cells, quarantined.version, as: .deleted)
+        }
         guard try table.shadow(db, key) == nil else { return }
-        var shadow = Shadow(state: .known, cells: held.cells, version: held.version)
+        var shadow = Shadow(state: .known, cells: quarantined.cells, version: quarantined.version)
         (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
         try QuarantinedRow.remove(db, shape.name, edit.id.text, scope.name)
@@ -196,27 +199,28 @@ struct OrphanReplay {
     private func depart(_ edit: Edit) throws -> String? {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         let shadow = try table.shadow(db, key)
-        guard let holder = try table.holder(db, key) else { return nil }
-        guard holder == scope.name else {
-            guard let held = try QuarantinedRow.entry(db, shape, edit.id, scope.name), held.move == .no else {
+        guard let owner = try table.owner(db, key) else { return nil }
+        guard owner == scope.name else {
+            guard let quarantined = try QuarantinedRow.entry(db, shape, edit.id, scope.name), quarantined.move == .no
+            else {
                 return nil
             }
             guard shadow.map({ $0.state == .known }) ?? true else {
                 return "The scope that it moved to has not taken it yet."
             }
-            try leave(edit, held.cells, held.version, as: .moved)
+            try leave(edit, quarantined.cells, quarantined.version, as: .moved)
             return nil
         }
-        guard shadow == nil, let row = try table.row(db, key), try isHeldElsewhere(edit) else { return nil }
+        guard shadow == nil, let row = try table.row(db, key), try isInAnotherScope(edit) else { return nil }
         try CaptureSuppression.whileApplying(db, schema) {
             try table.deleteRow(db, key)
             try leave(edit, row, KnownVersions.version(db, scope, shape.name, edit.id.text), as: .moved)
-            _ = try UniqueResolver(db: db, table: table).settle()
+            _ = try UniqueResolver(db: db, table: table).resolve()
         }
         return nil
     }
 
-    private func isHeldElsewhere(_ edit: Edit) throws -> Bool {
+    private func isInAnotherScope(_ edit: Edit) throws -> Bool {
         try Query(
             db,
             """

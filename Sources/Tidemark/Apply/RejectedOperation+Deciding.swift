@@ -15,8 +15,8 @@ extension RejectedOperation {
             if !changes.isEmpty { try rewriting.put(changes, whole: nil) }
             try RecordTable(rewriting.shape).mark(db, rewriting.key)
         } else if let conflict = try Conflicts.of(db, operation: id) {
-            try conflict.settle(
-                changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, schema)
+            try conflict.resolve(
+                with: changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, schema)
         } else if isDelete {
             try rewriting.delete()
             try remove(db)
@@ -52,7 +52,7 @@ extension RejectedOperation {
             guard isInsert, try table.row(db, rewriting.key) == nil else { return }
             // Children of the record get `ON DELETE` applied, as if it had been deleted.
             let cascadeRepair = CascadeRepair(db: db, scope: scope, now: wallClockMilliseconds())
-            return try cascadeRepair.settleChildren(of: rewriting.shape, rewriting.key, fields)
+            return try cascadeRepair.repairChildren(of: rewriting.shape, rewriting.key, fields)
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {

@@ -75,7 +75,7 @@ struct Rewriting {
 
 extension Conflict {
     /// Carries out a decision, as a new edit where one is needed, and notes it in the list.
-    func settle(_ resolution: Resolution, _ db: Database, _ schema: SyncSchema) throws {
+    func resolve(with resolution: Resolution, _ db: Database, _ schema: SyncSchema) throws {
         guard var conflict = try Conflicts.one(db, id) else { return }
         let rewriting = Rewriting(db, schema[conflict.entity], record: conflict.record)
         // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
@@ -92,7 +92,7 @@ extension Conflict {
         case .merge(let fields): try rewriting?.put(fields, whole: conflict.whole)
         }
         conflict.note(resolution, over: later)
-        try Conflicts.settle(db, conflict)
+        try Conflicts.close(db, conflict)
     }
 
     private func values(_ path: KeyPath<Field, Value?>) -> [String: Value] {

@@ -24,7 +24,7 @@ extension AttachmentRunner {
             folder.discard(draft)
             throw error
         }
-        try folder.settle(draft.reference)
+        try folder.fsyncName(of: draft.reference)
         note()
         try await makeRoom(for: draft.reference)
         return draft.reference
@@ -135,7 +135,7 @@ extension AttachmentRunner {
         {
             try await write { [last] db, now in
                 for (_, reference) in try BlobFiles.all(db, after: last, limit: Self.batch)
-                where !folder.holds(reference) {
+                where !folder.contains(reference) {
                     try BlobFiles.remove(db, reference, now: now)
                     // It may have been uploaded since the backup was made.
                     try Blob.change(db, reference, now: now) { blob in

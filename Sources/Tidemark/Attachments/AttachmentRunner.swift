@@ -244,7 +244,7 @@ actor AttachmentRunner {
         } catch { result = .failure(error) }
         // What has come goes to its place even where the task is cancelled just now.
         do {
-            if try await settle(blob, isHere: isHere, read, result) { result = .success(.yielded) }
+            if try await noteOutcome(of: blob, isHere: isHere, read, result) { result = .success(.yielded) }
             if case .success(let outcome) = result, outcome != .yielded { failures = 0 }
         } catch {
             result = .failure(error)
@@ -273,8 +273,8 @@ actor AttachmentRunner {
     /// in its place.
     ///
     /// - Parameter read: the file that was read.
-    private func settle(
-        _ blob: Blob, isHere: Bool, _ read: FileReading, _ result: Result<BlobTransfer.Outcome, any Error>
+    private func noteOutcome(
+        of blob: Blob, isHere: Bool, _ read: FileReading, _ result: Result<BlobTransfer.Outcome, any Error>
     ) async throws -> Bool {
         var isNew = false
         if case .success(.done) = result { isNew = !isHere }
@@ -300,7 +300,7 @@ actor AttachmentRunner {
                 (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay)
             case .success(.failed(let failure)):
                 let isLost = failure == .fileMissing || failure == .fileDamaged
-                isReplaced = isLost && folder.holds(blob.reference) && folder.stamp(of: blob.reference) != read.stamp
+                isReplaced = isLost && folder.contains(blob.reference) && folder.stamp(of: blob.reference) != read.stamp
                 if isReplaced { break }
                 if failure == .fileDamaged { try folder.remove(blob.reference) }
                 if isLost { try BlobFiles.remove(db, blob.reference, now: now) }
@@ -311,7 +311,7 @@ actor AttachmentRunner {
             try after.save(db, now: now)
             return isReplaced
         }
-        if isNew { try folder.settle(blob.reference) }
+        if isNew { try folder.fsyncName(of: blob.reference) }
         if case .success(.done) = result { try await makeRoom(for: isNew ? blob.reference : nil) }
         return hasOther
     }

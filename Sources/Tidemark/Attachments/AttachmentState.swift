@@ -66,7 +66,7 @@ public struct AttachmentFailure: RawRepresentable, Hashable, Sendable, CustomStr
 
 /// How urgently a file is fetched, among those that wait.
 public struct AttachmentPriority: RawRepresentable, Hashable, Comparable, Sendable {
-    /// The larger, the sooner.
+    /// The priority as a number: the larger, the sooner.
     public var rawValue: Int
 
     /// Makes a priority.

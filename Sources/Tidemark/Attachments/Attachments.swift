@@ -60,7 +60,7 @@ public struct Attachments: Sendable {
     /// The file, where it is on this device; no file is read and no request is sent. What is there was verified. It
     /// counts as a use, and the file may make room for others later: read it soon, or ``pin(_:)`` it.
     public func url(for reference: BlobReference) -> URL? {
-        guard let runner = optionalRunner, runner.folder.holds(reference) else { return nil }
+        guard let runner = optionalRunner, runner.folder.contains(reference) else { return nil }
         let now = wallClockMilliseconds()
         runner.uses.withLock { $0[reference] = now }
         return runner.folder.url(of: reference)
@@ -188,7 +188,7 @@ extension AttachmentRunner {
         let folder = folder
         let isNamed = try await write { db, now -> Bool? in
             // It has come just now.
-            if folder.holds(reference) { return nil }
+            if folder.contains(reference) { return nil }
             // The app has removed the file itself, or put another folder in its place.
             if try BlobFiles.isHere(db, reference) { try BlobFiles.remove(db, reference, now: now) }
             return try Blob.change(db, reference, now: now) { blob in

@@ -19,7 +19,7 @@ struct BlobFolder: Sendable {
     /// Where a download stands.
     func partial(of reference: BlobReference) -> URL { workshop.appending(path: "\(reference.hash).part") }
 
-    func holds(_ reference: BlobReference) -> Bool { size(of: url(of: reference)) == reference.size }
+    func contains(_ reference: BlobReference) -> Bool { size(of: url(of: reference)) == reference.size }
 
     /// `nil` where there is no such file.
     func size(of url: URL) -> Int64? { FileStamp(of: url)?.size }
@@ -68,7 +68,7 @@ struct BlobFolder: Sendable {
                 // Others are to have their turn on this thread.
                 await Task.yield()
             }
-            if Dependencies.current.settlesFiles { try failing { try file.synchronize() } }
+            if Dependencies.current.fsyncsFiles { try failing { try file.synchronize() } }
             guard let reference = BlobReference(hash: Self.hex(hash.finish()), size: size) else {
                 throw SyncError(
                     .configurationInvalid, "The attachment is larger than any may be.",
@@ -95,8 +95,8 @@ struct BlobFolder: Sendable {
     }
 
     /// Makes sure that a file's name outlives a loss of power.
-    func settle(_ reference: BlobReference) throws {
-        guard Dependencies.current.settlesFiles else { return }
+    func fsyncName(of reference: BlobReference) throws {
+        guard Dependencies.current.fsyncsFiles else { return }
         for folder in [url(of: reference).deletingLastPathComponent(), root] {
             let descriptor = open(folder.path, O_RDONLY)
             guard descriptor >= 0 else { throw Self.failure(POSIXError(.init(rawValue: errno) ?? .EIO)) }
@@ -117,7 +117,7 @@ struct BlobFolder: Sendable {
     ///
     /// - Throws: ``SyncError`` `folder_failed` where it is here and cannot be read now, as while the device is locked.
     func reader(of reference: BlobReference) throws -> BlobReader? {
-        guard holds(reference) else { return nil }
+        guard contains(reference) else { return nil }
         return BlobReader(file: try failing { try FileHandle(forReadingFrom: url(of: reference)) })
     }
 

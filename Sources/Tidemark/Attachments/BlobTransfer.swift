@@ -192,7 +192,7 @@ struct BlobTransfer: Sendable {
             try world.use(partial, for: .fileWrite) { try file.write(contentsOf: bytes) }
             if offset + Int64(bytes.count) >= reference.size {
                 try file.truncate(atOffset: UInt64(reference.size))
-                if world.settlesFiles { try file.synchronize() }
+                if world.fsyncsFiles { try file.synchronize() }
             }
         }
     }

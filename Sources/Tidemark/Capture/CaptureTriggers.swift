@@ -12,6 +12,7 @@ struct CaptureTriggers {
     let shape: TableSchema
 
     static let prefix = "tidemark_capture_"
+    private static let absent = Shadow.State.absent.rawValue
 
     /// Triggers that every synced table has, by the ends of their names.
     static let standing = ["insert", "update", "rekey", "delete"]
@@ -74,7 +75,7 @@ struct CaptureTriggers {
     private func insert() -> (String, String) {
         let isPlaced = shape.isScopedByColumn ? " AND tidemark_routing_scope IS \(shape.scopeSQL("NEW"))" : ""
         let isNoted = """
-            EXISTS (SELECT 1 FROM \(shape.shadowSQL) WHERE \(isRow("NEW")) AND tidemark_state = 0 \
+            EXISTS (SELECT 1 FROM \(shape.shadowSQL) WHERE \(isRow("NEW")) AND tidemark_state = \(Self.absent) \
             AND tidemark_mark IS NOT NULL AND tidemark_gone IS NULL\(isPlaced))
             """
         return make("insert", "AFTER INSERT", when: "NOT \(isNoted)", [count, noteAbsent])
@@ -204,10 +205,11 @@ struct CaptureTriggers {
     /// before.
     private var noteAbsent: String {
         let isNew = """
-            tidemark_state = 1 AND tidemark_gone IS NULL AND tidemark_mark IS NOT NULL AND tidemark_version IS NULL \
+            tidemark_state = \(Shadow.State.known.rawValue) AND tidemark_gone IS NULL AND tidemark_mark IS NOT NULL \
+            AND tidemark_version IS NULL \
             AND NOT EXISTS (SELECT 1 FROM tidemark_quarantine WHERE entity = \(literal(shape.name)))
             """
-        let state = ", tidemark_state = CASE WHEN \(isNew) THEN 0 ELSE tidemark_state END"
+        let state = ", tidemark_state = CASE WHEN \(isNew) THEN \(Self.absent) ELSE tidemark_state END"
         let scope = ", tidemark_scope = CASE WHEN \(isNew) THEN '' ELSE tidemark_scope END"
         let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
         let gone = "CASE WHEN \(exists("NEW")) THEN NULL ELSE 1 END"
@@ -220,7 +222,7 @@ struct CaptureTriggers {
     }
 
     /// The scope that has to look at the mark of a deleted row: the one that has the row.
-    private let placeOfGone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
+    private let placeOfGone = "CASE tidemark_state WHEN \(Self.absent) THEN '' ELSE tidemark_scope END"
 
     /// An update may be that of a newer trigger, within the insert that has made the row anew.
     private let isHere = "CASE WHEN tidemark_gone IS NULL THEN NULL ELSE 3 END"

@@ -46,7 +46,7 @@ extension SyncedTable {
     /// that this file held, has had a verdict from or keeps edits of stay as they are.
     package static func release(_ db: Database, beside scope: Scope) throws {
         guard try LibrarySchema.isInstalled(db) else { return }
-        let unheld = try Query(
+        let unsynced = try Query(
             db,
             """
             SELECT name FROM tidemark_scope AS s
@@ -56,7 +56,7 @@ extension SyncedTable {
             """
         ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }
         let rules = try TableRules.all(db)
-        for scope in try unheld.filter({ try !Outbox.hasFinished(db, $0) }) {
+        for scope in try unsynced.filter({ try !Outbox.hasFinished(db, $0) }) {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
             for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
             try Outbox.clearAll(db, scope)

@@ -34,7 +34,7 @@ enum Installation {
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)
-            try settleCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured, wasKept: wasKept)
+            try reconcileCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured, wasKept: wasKept)
             try refreshPlaces(db, shape)
             try Misfits.release(db, shape)
             shapes.append(shape)
@@ -259,11 +259,11 @@ enum Installation {
     }
 
     /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
-    private static func settleCapture(
+    private static func reconcileCapture(
         _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool, wasKept: Bool
     ) throws {
         // The app may have declared attachments or made triggers since, which have a say in each operation.
-        if try wasCaptured && !FirstCapture.mayKeep(shape, db) { try FirstCapture.settle(db, shape) }
+        if try wasCaptured && !FirstCapture.mayKeep(shape, db) { try FirstCapture.materialize(db, shape) }
         var record = try CaptureRecord.read(db, shape.name)
         record.forget(columns: names.reused)
         let columns = shape.data.map(\.name)

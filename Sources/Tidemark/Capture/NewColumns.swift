@@ -14,7 +14,7 @@ struct NewColumns {
             !known.contains { $0.isSameName(as: shape.data[index].name) }
         }
         guard !added.isEmpty else { return }
-        for scope in try Backfills.begun(db) where shape.rule.mayHold(scope) {
+        for scope in try Backfills.begun(db) where shape.rule.mayHaveRows(in: scope) {
             guard try !ScopeRecord.read(db, scope).isFilled else { continue }
             for (key, row) in try written(scope, added) { try note(key, row, scope, added) }
         }

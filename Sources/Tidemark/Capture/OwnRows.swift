@@ -58,8 +58,8 @@ struct OwnRows {
         if let shadow = try table.shadowHead(db, key), shadow.mark != nil { return true }
         if try Outbox.hasLater(db, entity: shape.name, record: id.text, scope, than: deletion) { return true }
         let name = RecordName(entity: shape.name, record: id.text)
-        if try packed.holds(name, after: deletion) { return true }
-        if try FirstCapture.holds(db, shape, key) { return true }
+        if try packed.contains(name, after: deletion) { return true }
+        if try FirstCapture.contains(db, shape, key) { return true }
         return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
             .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
     }

@@ -43,7 +43,7 @@ struct TriggerGuard {
                 for (key, _) in inTheWay { try table.deleteRow(db, key) }
                 let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
                 for (key, row) in contending { try quarantine(row, at: key, table) }
-                if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).settle() }
+                if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).resolve() }
             }
         }
         try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()

@@ -56,17 +56,17 @@ struct UncapturedScan {
         }
         try visitQuarantined(manifests)
         for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
-        try Inferred.hold(db, shape.name, records: waiting)
+        try Inferred.requireConfirmation(db, shape.name, records: waiting)
         try brake(manifests)
         try retyping.end()
     }
 
-    /// A second loss before the first was settled: what is here now is what counts, but for the records that wait for a
-    /// word, and go on waiting.
+    /// A second loss before the first was resolved: what is here now is what counts, but for the records that wait for
+    /// a word, and go on waiting.
     private func waiting() throws -> Set<String> {
-        let held = Set(try Inferred.held(db, entity: shape.name).map(\.record))
+        let unconfirmed = Set(try Inferred.awaitingConfirmation(db, entity: shape.name).map(\.record))
         try Inferred.clearUncompared(db, shape.name)
-        return held
+        return unconfirmed
     }
 
     /// Marks records that were edited before, because they may have been edited again: a needless mark costs nothing.
@@ -233,7 +233,8 @@ struct UncapturedScan {
     }
 
     private func entry(_ kind: Inferred.Kind, _ scope: Scope, _ id: RecordID, hash: UInt64?) -> Inferred.Entry {
-        Inferred.Entry(scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, isHeld: false)
+        Inferred.Entry(
+            scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, awaitsConfirmation: false)
     }
 
     /// Holds inferred edits for a confirmation if there are more of them than a user is likely to have made.
@@ -245,8 +246,10 @@ struct UncapturedScan {
         }
         let deletes = try count(.delete)
         let isEmpty = try Query(db, "SELECT 1 FROM \(shape.sql) LIMIT 1").first(db) { _ in true } == nil
-        if deletes > Self.deleteBound || isEmpty && deletes > 1 { try Inferred.hold(db, shape.name, .delete) }
-        if try count(.update) > Self.updateBound { try Inferred.hold(db, shape.name, .update) }
+        if deletes > Self.deleteBound || isEmpty && deletes > 1 {
+            try Inferred.requireConfirmation(db, shape.name, .delete)
+        }
+        if try count(.update) > Self.updateBound { try Inferred.requireConfirmation(db, shape.name, .update) }
     }
 }
 

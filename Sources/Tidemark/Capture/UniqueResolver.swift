@@ -15,7 +15,7 @@ struct UniqueResolver {
     }
 
     /// Returns how many quarantined rows found their place.
-    func settle() throws -> Int {
+    func resolve() throws -> Int {
         let shape = table.shape
         var placed = 0
         var last: Contender?
@@ -87,15 +87,15 @@ struct UniqueResolver {
         let shape = table.shape
         let row = try table.row(db, key)
         guard shape.isScopedByColumn else { return row == nil ? .due : .outdated }
-        let holder = try table.holder(db, key)
-        if holder == contender.scope { return row == nil ? .due : .outdated }
+        let owner = try table.owner(db, key)
+        if owner == contender.scope { return row == nil ? .due : .outdated }
         // An operation in flight overlays this row, which comes with the verdict (`Applier.overlayReplayed`).
         let onItsWay = try Outbox.open(db, entity: shape.name, record: contender.record, scope: contender.scope)
         guard onItsWay.isEmpty else { return .none }
-        guard let holder else {
+        guard let owner else {
             return shape.scope(ofKey: key, cells)?.name == contender.scope ? .due : .none
         }
-        guard try table.shadow(db, key) == nil, contender.scope < holder else {
+        guard try table.shadow(db, key) == nil, contender.scope < owner else {
             return .none
         }
         try evict(Candidate(id: id, key: key))

@@ -60,7 +60,7 @@ enum HeldScopes {
     /// Whether the scope has edits that the server has not taken: not sent, on the way out of it or under way, refused,
     /// orphaned or waiting for a decision.
     private static func hasUnsynced(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws -> Bool {
-        for shape in try TableRules.shapes(db, holding: scope, beside: schema) {
+        for shape in try TableRules.shapes(db, in: scope, beside: schema) {
             let name = literal(scope.name)
             // A row that has another scope's name in its column by now, or none, is still this one's on the server.
             let place = shape.isScopedByColumn ? "tidemark_routing_scope = \(name) OR tidemark_scope = \(name)" : "1"
@@ -68,13 +68,13 @@ enum HeldScopes {
             if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
             if try hasLocalRefusals(db, scope, shape) { return true }
         }
-        if try Outbox.hasUnsettled(db, scope) { return true }
+        if try Outbox.hasOpenOrRefused(db, scope) { return true }
         if try FirstCapture.isLeft(db, in: scope) { return true }
-        let unsettled = [
+        let places = [
             "tidemark_conflict WHERE is_open AND", "tidemark_quarantine WHERE move <> 0 AND",
             "tidemark_inferred WHERE", "tidemark_orphan WHERE",
         ]
-        return try unsettled.contains { place in
+        return try places.contains { place in
             try Query(db, "SELECT 1 FROM \(place) scope = ?1 LIMIT 1").first(db, [.text(scope.name)], { _ in true })
                 != nil
         }

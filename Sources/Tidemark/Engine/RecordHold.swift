@@ -3,7 +3,7 @@ public import TidemarkWire
 /// A record that a screen needs: as long as it is held, its scope is here and in sync (D4).
 ///
 /// Keep it for as long as the screen is there, and ``release()`` it then. One that is let go of without that is
-/// released soon after.
+/// released soon after. It may be used from any task.
 public final class RecordHold: Sendable {
     /// The scope that is kept.
     public let scope: Scope
@@ -24,7 +24,7 @@ public final class RecordHold: Sendable {
     /// leave the device; nothing changes on the server.
     ///
     /// Rows with edits that the server has not taken, or that were refused or wait for a decision, keep the scope here:
-    /// it syncs on, and goes once they are settled. Where a request of the scope is under way, the call waits for it.
+    /// it syncs on, and goes once there are none. Where a request of the scope is under way, the call waits for it.
     public func release() async {
         if end() { await engine.release(scope) }
     }

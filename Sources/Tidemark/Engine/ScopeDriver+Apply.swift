@@ -43,9 +43,9 @@ extension ScopeDriver {
         // Pending edits go on at once if this round got something done; else they wait for the tick.
         let goesOn =
             isAsked || outcome.refetch + decided > 0
-            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+            || isPending && (outcome.verdicts > outcome.deferred || outcome.editsMade > 0)
         return Applied(
             hasMore: outcome.hasMore, isTaken: outcome.pageTaken, goesOn: goesOn,
-            isOwed: isAsked || outcome.refetch + decided + outcome.settled > 0, deferral: outcome.deferral)
+            isOwed: isAsked || outcome.refetch + decided + outcome.editsMade > 0, deferral: outcome.deferral)
     }
 }

@@ -20,7 +20,7 @@ extension ScopeDriver {
         nextTimer = nil
         measuring.stage = .seal
         let (schema, declarations) = try await prepared()
-        try await settleInferred(schema, declarations)
+        try await resolveInferred(schema, declarations)
         if let event = try await askWhereStopped(schema) { return event }
         let scope = scope
         let (record, isPending, backfill) = try await database {

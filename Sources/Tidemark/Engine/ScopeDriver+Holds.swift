@@ -10,7 +10,7 @@ extension ScopeDriver {
         defer { mutex.unlock() }
         do {
             let (schema, declarations) = try await prepared()
-            try await settleInferred(schema, declarations)
+            try await resolveInferred(schema, declarations)
             try remedy.refuseStopped(scope)
             let scope = scope
             let isFilling = try await database {
@@ -28,7 +28,8 @@ extension ScopeDriver {
         await changed(isStopped)
     }
 
-    /// Takes the scope off the device and ends; `false` where something in it is not settled. The caller has the turn.
+    /// Takes the scope off the device and ends; `false` where it has edits that the server has not taken. The caller
+    /// has the turn.
     func evict() async -> Bool {
         guard let schema = await schemaCache.schema else { return false }
         let (scope, now) = (scope, wallClockMilliseconds())

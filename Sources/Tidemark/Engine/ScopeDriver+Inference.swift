@@ -5,7 +5,7 @@ import TidemarkWire
 extension ScopeDriver {
     /// Holds what was written while no trigger stood against the server's rows, before anything is sent or applied: a
     /// page would pass over it, or over what it was made on. Nothing is asked where the operator has stopped the scope.
-    func settleInferred(_ schema: SyncSchema, _ declarations: Declarations) async throws {
+    func resolveInferred(_ schema: SyncSchema, _ declarations: Declarations) async throws {
         while true {
             let scope = scope
             let (entries, remedy) = try await database {
@@ -28,11 +28,11 @@ extension ScopeDriver {
             }
             if question.fetched?.head == 0 { isPageNext = true }
             let transaction = question
-            let settled = try await database {
+            let resolved = try await database {
                 try await self.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
             }
-            counts.conflicts += settled.conflicts
-            guard settled.records == 0 else { continue }
+            counts.conflicts += resolved.conflicts
+            guard resolved.records == 0 else { continue }
             let left = try await database {
                 try await self.schemaCache.file.read { db in
                     try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit)

@@ -50,7 +50,7 @@ extension ScopeDriver {
     func noteFirstData(_ outcome: Applier.Outcome) {
         guard let began = measuring.began, outcome.pageTaken, outcome.applied > 0 || outcome.isFilled else { return }
         measuring.began = nil
-        let time = now - began
-        schemaCache.measures.note { $0.firstData += .init(scopes: 1, milliseconds: time, longest: time) }
+        let time = Duration.milliseconds(now - began)
+        schemaCache.measures.note { $0.firstData += .init(scopes: 1, total: time, longest: time) }
     }
 }

@@ -7,11 +7,11 @@ extension ScopeDriver {
     func hear(_ head: Version) async {
         heard = max(heard ?? head, head)
         // What is under way may bring it; that is looked at when it is done.
-        if !machine.isBusy { await settleHeard() }
+        if !machine.isBusy { await rouseWhereBehind() }
     }
 
     /// Wakes the scope where the newest head of its nudges is not here yet.
-    func settleHeard() async {
+    func rouseWhereBehind() async {
         guard let head = heard else { return }
         heard = nil
         let scope = scope

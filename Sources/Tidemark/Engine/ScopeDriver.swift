@@ -131,7 +131,7 @@ actor ScopeDriver {
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
         if machine.state != .idle { rouse() }
         await verifyWhereAsked(isUrgent: true)
-        await settleHeard()
+        await rouseWhereBehind()
         return (counts, lastError)
     }
 
@@ -218,7 +218,7 @@ actor ScopeDriver {
         isCalled = false
         await carryOut(effects)
         await verifyWhereAsked()
-        await settleHeard()
+        await rouseWhereBehind()
     }
 
     // MARK: Effects
@@ -264,7 +264,7 @@ actor ScopeDriver {
         nextTimer = nil
         measuring.stage = .seal
         let (schema, declarations) = try await prepared()
-        try await settleInferred(schema, declarations)
+        try await resolveInferred(schema, declarations)
         if let event = try await askWhereStopped(schema) { return event }
         try await refillWhereAsked()
         try await bringCriticalFirst(schema, declarations)

@@ -18,7 +18,7 @@ extension SyncEngine {
     /// A scope that is just being filled takes the record in once it is filled; the call waits for that.
     ///
     /// The hold lives as long as the process. What a process leaves held when it ends, the next engine on the file
-    /// takes away, once all its edits are settled. An engine that begins on the file while another one holds a scope
+    /// takes away, once it has no edit that waits. An engine that begins on the file while another one holds a scope
     /// takes its rows away too: they come back with that one's next sync. Hold in one engine.
     ///
     /// - Parameters:
@@ -42,7 +42,7 @@ extension SyncEngine {
                 hint: "Hold a record of one of the engine's tables.")
         }
         let scope = scope.appending(subscope: shape.rule.subscope) ?? scope
-        guard shape.rule.mayHold(scope) else {
+        guard shape.rule.mayHaveRows(in: scope) else {
             throw SyncError(
                 .configurationInvalid, "Table '\(shape.name)' has no rows in \(scope).",
                 hint: "Give the table `scope: .column(…)` with the beginning of that scope's name.", scope: scope)
@@ -140,7 +140,7 @@ extension SyncEngine {
 extension SyncSchema {
     /// The foreign keys of a table, of one column, to records of tables in this schema, as a request names them (W62).
     fileprivate func references(of shape: TableSchema, in columns: [String]?, within scope: Scope) -> [String] {
-        shapes.filter { $0.rule.mayHold(scope) }.flatMap { parent in
+        shapes.filter { $0.rule.mayHaveRows(in: scope) }.flatMap { parent in
             parent.children.compactMap { child -> String? in
                 guard child.table.isSameName(as: shape.name), child.columns.count == 1, parent.key.count == 1,
                     child.parentColumns[0].isSameName(as: parent.key[0].name),

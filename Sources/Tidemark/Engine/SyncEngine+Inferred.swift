@@ -31,8 +31,8 @@ extension SyncEngine {
     public func inferredEdits() async throws -> [InferredEdits] {
         try await file.asked(to: .read) { db in
             guard try LibrarySchema.isInstalled(db) else { return [] }
-            let held = Dictionary(grouping: try Inferred.held(db, entity: nil), by: \.entity)
-            return held.sorted { $0.key < $1.key }.map { table, entries in
+            let waiting = Dictionary(grouping: try Inferred.awaitingConfirmation(db, entity: nil), by: \.entity)
+            return waiting.sorted { $0.key < $1.key }.map { table, entries in
                 let deletes = entries.count { $0.kind == .delete }
                 return InferredEdits(table: table, updates: entries.count - deletes, deletes: deletes)
             }
@@ -97,7 +97,7 @@ extension SyncEngine {
         try await install()
         guard let schema = await schemaCache.schema else { return }
         try await file.asked(to: .write) { db in
-            for entry in try Inferred.held(db, entity: table) {
+            for entry in try Inferred.awaitingConfirmation(db, entity: table) {
                 guard let shape = schema[entry.entity] else { continue }
                 try decide(db, schema, shape, entry)
             }

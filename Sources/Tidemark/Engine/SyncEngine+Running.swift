@@ -138,7 +138,7 @@ extension SyncEngine {
         let poll = configuration.pollInterval.milliseconds
         guard lease?.poll != poll else { return }
         lease?.poll = poll
-        lease?.settled = nil
+        lease?.idleText = nil
     }
 
     /// An engine that hears no nudges and has a longer tick is out of sight.

@@ -340,18 +340,18 @@ public actor SyncEngine {
     /// Decides a conflict. What has to be written for it is a new edit, made on the record as it stands now, and
     /// travels like any other.
     ///
-    /// A settled conflict can be decided again: `.keepMine` brings back what was lost, also of a record that was
+    /// A resolved conflict can be decided again: `.keepMine` brings back what was lost, also of a record that was
     /// deleted, and `.takeTheirs` what was overwritten.
     /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
     ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }
-        try await file.asked(to: .write) { db in try conflict.settle(resolution, db, schema) }
+        try await file.asked(to: .write) { db in try conflict.resolve(with: resolution, db, schema) }
         await publishStatus()
     }
 
-    /// Takes a settled conflict off the list, once the user has seen it. One that is open stays.
+    /// Takes a resolved conflict off the list, once the user has seen it. One that is open stays.
     ///
     /// - Throws: ``SyncError`` `database_failed` where the file cannot be written.
     public func dismiss(_ conflict: Conflict) async throws {

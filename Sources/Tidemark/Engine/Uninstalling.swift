@@ -2,7 +2,7 @@ public import GRDB
 import TidemarkWire
 
 /// A report of what the library had in a file, and has not any more.
-public struct UninstallReport: Hashable, Sendable {
+public struct UninstallReport: Hashable, Sendable, CustomStringConvertible {
     /// The app's tables that were synced, and stay.
     public var tables: [String]
     /// Triggers that were dropped.
@@ -27,6 +27,16 @@ public struct UninstallReport: Hashable, Sendable {
         self.indexes = indexes
         self.rows = rows
         self.unsent = unsent
+    }
+
+    /// A sentence for a log: what went, and what is lost with it.
+    public var description: String {
+        let gone = [
+            counted(triggers, "trigger"), counted(libraryTables, "table") + " of the library",
+            indexes > 0 ? counted(indexes, "index", "indexes") : nil, rows > 0 ? counted(rows, "row") : nil,
+        ].compactMap(\.self)
+        let lost = unsent.isEmpty ? "" : " Unsent edits: \(unsent)."
+        return "Removed \(gone.joined(separator: ", ")) from \(counted(tables.count, "synced table"))." + lost
     }
 }
 

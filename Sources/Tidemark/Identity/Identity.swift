@@ -48,7 +48,7 @@ struct Identity: Hashable {
 
     /// Every place of a table that may hold an id of one of the entities.
     func references(in shape: TableSchema) -> [Reference] {
-        let held = columns.filter { $0.table == shape.name }.compactMap { column -> Reference? in
+        let found = columns.filter { $0.table == shape.name }.compactMap { column -> Reference? in
             let name = column.column
             if let part = shape.key.firstIndex(where: { $0.name.isSameName(as: name) }) {
                 return Reference(.key(part: Int64(part)), to: column.entity)
@@ -56,7 +56,7 @@ struct Identity: Hashable {
             return shape.data.first { $0.name.isSameName(as: name) }
                 .map { Reference(.field($0.name), to: column.entity) }
         }
-        return held
+        return found
             + documents.filter { $0.table == shape.name }
             .map { Reference(.document(field: $0.column, path: $0.path), to: $0.entity) }
     }

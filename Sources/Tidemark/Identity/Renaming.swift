@@ -16,8 +16,6 @@ struct Renaming {
         let edits = try edits(of: new, newKey)
         try moveRow(oldKey, to: new, newKey)
         for place in LibraryTable.following(.rename) { try place.rename(db, entity: shape.name, old, to: new) }
-        try Outbox.rename(db, entity: shape.name, old, to: new)
-        try BlockedEdits.rename(db, entity: shape.name, old, to: new)
         if let edits { try overlay(new, newKey, edits) }
     }
 
@@ -94,8 +92,8 @@ struct Renaming {
     private func put(_ row: [Cell]?, _ id: RecordID, _ key: [Cell]) throws {
         if let row {
             // While a move is not sent the record is found in the scope that it leaves.
-            let held = try table.shadow(db, key)?.scope ?? shape.scope(ofKey: key, row)?.name ?? scope.name
-            return try table.writeOrQuarantine(db, key, id, row, scope: held)
+            let owner = try table.shadow(db, key)?.scope ?? shape.scope(ofKey: key, row)?.name ?? scope.name
+            return try table.writeOrQuarantine(db, key, id, row, scope: owner)
         }
         try table.attemptDelete(db, key)
     }
@@ -114,10 +112,10 @@ struct SealedNames {
     }
 
     /// An operation as it is sealed again: a record that has its id by now keeps it, and its references theirs.
-    static func settled(_ db: Database, _ operation: Operation, of entity: String) throws -> Operation {
-        var settled = try known(db, operation, of: entity)
-        if settled.id != nil { settled.tempID = nil }
-        return settled
+    static func forResealing(_ db: Database, _ operation: Operation, of entity: String) throws -> Operation {
+        var operation = try known(db, operation, of: entity)
+        if operation.id != nil { operation.tempID = nil }
+        return operation
     }
 
     func resolve(_ entity: String, _ old: RecordID, _ new: RecordID) throws {

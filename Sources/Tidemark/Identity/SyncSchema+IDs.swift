@@ -33,7 +33,7 @@ extension SyncSchema {
             """
             SELECT 1 FROM \(shape.shadowSQL)
             WHERE tidemark_mark IS NOT NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
-              AND NOT \(TemporaryShape.holds(shape.key[0].sql)) LIMIT 1
+              AND NOT \(TemporaryShape.matchesSQL(shape.key[0].sql)) LIMIT 1
             """
         ).first(db) { _ in true }
         guard found != nil, let index = shapes.firstIndex(where: { $0.name == shape.name }) else { return }
@@ -68,7 +68,7 @@ extension SyncSchema {
 
 extension TemporaryShape {
     /// SQL: whether an expression's value is a temporary id.
-    static func holds(_ expression: String) -> String {
+    static func matchesSQL(_ expression: String) -> String {
         """
         CASE typeof(\(expression))
         WHEN 'integer' THEN \(expression) BETWEEN \(integers.lowerBound) AND \(integers.upperBound)

@@ -6,7 +6,7 @@ extension Manifest {
     /// files that are older than the manifest.
     static func rebuild(_ db: Database, _ shape: TableSchema) throws {
         let hasher = RowHash(shape)
-        for scope in try Backfills.begun(db) where shape.rule.mayHold(scope) {
+        for scope in try Backfills.begun(db) where shape.rule.mayHaveRows(in: scope) {
             let manifest = Manifest(db: db, scope: scope, entity: shape.name)
             let unseen = try manifest.unseen()
             try manifest.clear()

@@ -74,7 +74,7 @@ extension RecordTable {
     func serverRow(_ db: Database, _ id: RecordID, in scope: Scope) throws -> [Cell]? {
         guard let key = shape.key(of: id) else { return nil }
         if let shadow = try shadow(db, key) {
-            guard try holdsServers(db, key, shadow, quarantinedIn: scope.name) else {
+            guard try isServersRow(db, key, shadow, quarantinedIn: scope.name) else {
                 return shadow.state == .known ? shadow.cells : nil
             }
         } else if let row = try row(db, key), shape.scope(ofKey: key, row) == scope {
@@ -86,7 +86,7 @@ extension RecordTable {
     /// Whether a row that a scope keeps outside the table is the server's, although the record was edited here: the
     /// edits are those of another scope's row, or the app has made the record anew. Else the shadow tells more of it;
     /// beneath an insert there is nothing of the server's.
-    func holdsServers(_ db: Database, _ key: [Cell], _ shadow: Shadow, quarantinedIn scope: String) throws -> Bool {
+    func isServersRow(_ db: Database, _ key: [Cell], _ shadow: Shadow, quarantinedIn scope: String) throws -> Bool {
         if shape.isScopedByColumn, shadow.scope ?? shadow.routingScope != scope { return true }
         return try shadow.state == .absent && (shadow.isGone || row(db, key) != nil)
     }

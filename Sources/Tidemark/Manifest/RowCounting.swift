@@ -110,7 +110,7 @@ struct RowCounting {
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
-                if try table.holdsServers(db, key, shadow, quarantinedIn: row.scope) {
+                if try table.isServersRow(db, key, shadow, quarantinedIn: row.scope) {
                     base += 1
                 } else if try !shadow.isGone && shadow.state != .absent && table.row(db, key) == nil {
                     edited += 1
@@ -148,7 +148,7 @@ struct RowCounting {
         ).rows(db, [name, .integer(Inferred.Kind.seed.rawValue)]) {
             (
                 record: $0.text(0), kind: Inferred.Kind(rawValue: $0.integer(1)) ?? .update,
-                isHeld: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
+                awaitsConfirmation: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
             )
         }
         for entry in entries {
@@ -171,7 +171,7 @@ struct RowCounting {
             }
             if !isHere {
                 unseen.deletes += 1
-            } else if entry.isHeld {
+            } else if entry.awaitsConfirmation {
                 unseen.blocked += 1
             } else {
                 unseen.pending += 1

@@ -58,7 +58,7 @@ struct ServerRows {
                 let cells = try QuarantinedRow.entry(db, shape, id, scope.name)?.cells
             else { continue }
             if let shadow = try table.shadow(db, key) {
-                guard try table.holdsServers(db, key, shadow, quarantinedIn: scope.name) else { continue }
+                guard try table.isServersRow(db, key, shadow, quarantinedIn: scope.name) else { continue }
             } else if let row = try table.row(db, key), shape.scope(ofKey: key, row) == scope {
                 continue
             }

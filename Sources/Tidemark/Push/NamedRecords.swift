@@ -3,7 +3,7 @@ import TidemarkWire
 /// The records that an operation refers to and that are not taken yet.
 struct NamedRecords {
     /// Records that it names by their temporary ids.
-    var held: [HeldName] = []
+    var temporary: [TemporaryName] = []
     /// Whether a field was left out because it names a record that names this one: it is sent when both have their ids.
     var isPartial = false
     /// Units that have to be sealed before the operation.
@@ -17,7 +17,7 @@ struct NamedRecords {
 }
 
 /// A temporary id that an operation names, and its place in it.
-struct HeldName: Hashable {
+struct TemporaryName: Hashable {
     var entity: String
     var temporary: RecordID
     var place: Reference.Place

@@ -5,8 +5,8 @@ import TidemarkWire
 // MARK: - Edits that the operator's declarations keep on this device
 
 extension OutboxBatcher {
-    /// `true` where an edit does not travel by what is declared of its table.
-    func settleLocally(
+    /// `true` where an edit stays on this device by what is declared of its table.
+    func keepHere(
         _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow,
         _ current: [Cell]?
     ) throws -> Bool {

@@ -7,7 +7,7 @@ import TidemarkWire
 extension OutboxBatcher {
     /// Names the operation and what it refers to for the wire. What it refers to is sealed first, so that the server
     /// knows it by then.
-    func settleNames(
+    func nameRecords(
         _ operation: inout Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ batch: inout Batch,
         _ names: inout NamedRecords
     ) throws {
@@ -18,8 +18,8 @@ extension OutboxBatcher {
         }
         var leftOut: Set<String> = []
         for reference in identity.references(in: table.shape) {
-            let held = try Self.held(operation, reference)
-            for name in held {
+            let named = try Self.temporaryNames(in: operation, at: reference)
+            for name in named {
                 switch try standing(of: name, in: own, &batch) {
                 case .sealed: continue
                 case .behind(let unit): names.behind.append(unit)
@@ -29,19 +29,21 @@ extension OutboxBatcher {
                     names.missing = names.missing ?? RecordName(entity: name.entity, record: name.temporary.text)
                 }
             }
-            guard !held.isEmpty else { continue }
+            guard !named.isEmpty else { continue }
             operation.references.append(reference)
-            names.held += held
+            names.temporary += named
         }
         if !leftOut.isEmpty { leaveOut(leftOut, &operation, &names) }
     }
 
-    private static func held(_ operation: Operation, _ reference: Reference) throws -> [HeldName] {
+    private static func temporaryNames(
+        in operation: Operation, at reference: Reference
+    ) throws -> [TemporaryName] {
         var probe = operation
         probe.references = [reference]
-        var found: [HeldName] = []
+        var found: [TemporaryName] = []
         _ = try Resolution(probe) { entity, temporary in
-            found.append(HeldName(entity: entity, temporary: temporary, place: reference.place))
+            found.append(TemporaryName(entity: entity, temporary: temporary, place: reference.place))
             return nil
         }
         return found
@@ -60,7 +62,7 @@ extension OutboxBatcher {
         case unknown
     }
 
-    private func standing(of name: HeldName, in own: Unsealed, _ batch: inout Batch) throws -> Standing {
+    private func standing(of name: TemporaryName, in own: Unsealed, _ batch: inout Batch) throws -> Standing {
         if try Alias.find(db, name.entity, name.temporary) != nil {
             // Used again after it had gone: the next answer puts the id in its place.
             try Alias.noteUse(db, name.entity, name.temporary)
@@ -119,7 +121,7 @@ extension OutboxBatcher {
     /// Two new records that name each other: the first goes without the name, which follows as an edit.
     private func leaveOut(_ fields: Set<String>, _ operation: inout Operation, _ names: inout NamedRecords) {
         operation.leaveOut(fields)
-        names.held.removeAll { $0.place.field.map(fields.contains) ?? false }
+        names.temporary.removeAll { $0.place.field.map(fields.contains) ?? false }
         names.isPartial = true
     }
 }
@@ -127,7 +129,7 @@ extension OutboxBatcher {
 extension Outbox {
     /// Remembers whom an operation names, the one sealed last if none is given, so that its meaning can be told when
     /// they have their ids.
-    static func note(_ db: Database, _ names: [HeldName], in operation: Int64? = nil) throws {
+    static func note(_ db: Database, _ names: [TemporaryName], in operation: Int64? = nil) throws {
         let operation = try operation ?? lastID(db)
         for name in Set(names) {
             try Query(

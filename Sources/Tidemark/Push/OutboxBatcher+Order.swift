@@ -133,7 +133,7 @@ extension OutboxBatcher {
                 case .record(let record): [(record.table, record.key)]
                 case .group(let group): try members(of: group).map { ($0.table, $0.key) }
                 }
-            try Deferral.hold(db, records)
+            try Deferral.putOff(db, records)
             batch.order.end(unit)
         }
         try Deferral.noteClock(db, scope.scope)

@@ -159,7 +159,7 @@ struct OutboxBatcher {
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try settleLocally(declared, table, key, id, edited.known, current) { return .done }
+        if try keepHere(declared, table, key, id, edited.known, current) { return .done }
         let ahead = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
         guard
             var operation = edit(
@@ -186,7 +186,7 @@ struct OutboxBatcher {
         let shape = table.shape
         var names = NamedRecords()
         // Records that it refers to are sealed first, and may keep it from being sealed.
-        try settleNames(&operation, table, key, id, &batch, &names)
+        try nameRecords(&operation, table, key, id, &batch, &names)
         try look(behind: operation, table, key, id, current ?? [], &batch, &names)
         if let open = names.open { return open }
         guard names.behind.isEmpty else { return .behind(names.behind) }
@@ -195,7 +195,7 @@ struct OutboxBatcher {
         if let move = edited.move { try carryOut(move, table, id, key) }
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // Nobody could put an id into a patch.
-        let patched = names.held.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
+        let patched = names.temporary.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
         let number = batch.numbers.take()
         let sealed = Outbox.Sealed(
             operation, patched: patched, key: number, scope: scope.scope, editedAt: edited.shadow.since, now: now)
@@ -205,7 +205,7 @@ struct OutboxBatcher {
         batch.made?.append(sealed.entry(id: db.lastInsertedRowID))
         batch.dependence.note(operation, shape, id, number: number.number)
         if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: edited.name) }
-        if !names.held.isEmpty { try Outbox.note(db, names.held) }
+        if !names.temporary.isEmpty { try Outbox.note(db, names.temporary) }
         if !names.isPartial, current == edited.shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
     }
@@ -214,7 +214,7 @@ struct OutboxBatcher {
     private func drop(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ move: Move?, _ batch: Batch) throws {
         if let move { try carryOut(move, table, id, key) }
         try table.dropShadow(db, key)
-        if move != nil { try QuarantinedRow.settle(db, table.shape.name, id.text, as: .moved) }
+        if move != nil { try QuarantinedRow.endWait(db, table.shape.name, id.text, as: .moved) }
         guard batch.hasBlocked else { return }
         try BlockedEdits.release(db, schema, behind: RecordName(entity: table.shape.name, record: id.text))
     }

@@ -2,20 +2,20 @@ extension SyncStatus {
     /// Where the rows of a table stand (I13). Each row is one of four things, which add up to the table's rows; what
     /// waits or is kept without a row in the table is counted beside them. Nothing of it needs a scan of the table.
     public struct Rows: Hashable, Sendable {
-        /// As on the server, as far as this device knows.
+        /// Rows as they are on the server, as far as this device knows.
         public var confirmed: Int
-        /// Edited here and on the way, by itself: not sent yet, sent without a verdict, or not compared yet after a
-        /// time in which nothing was captured.
+        /// Rows that were edited here and are on the way, by themselves: not sent yet, sent without a verdict, or not
+        /// compared yet after a time in which nothing was captured.
         public var pending: Int
-        /// Not sent while something stands in the way: the insert of a record that it refers to was refused, a conflict
-        /// is open, or too much was written unseen (``SyncEngine/inferredEdits()``).
+        /// Rows that are not sent while something stands in the way: the insert of a record that they refer to was
+        /// refused, a conflict is open, or too much was written unseen (``SyncEngine/inferredEdits()``).
         public var blocked: Int
-        /// On this device only, since it cannot be put on the wire: its key is NULL or cannot be a record id, it holds
-        /// text that is not UTF-8, or it is too large.
+        /// Rows that are on this device only, since they cannot be put on the wire: their key is NULL or cannot be a
+        /// record id, they hold text that is not UTF-8, or they are too large.
         public var unable: Int
-        /// Deleted here; the delete is on the way or waits for a confirmation.
+        /// Rows that were deleted here; the delete is on the way or waits for a confirmation.
         public var deletes: Int
-        /// Kept outside the table, since this device's schema does not take the row as things stand.
+        /// Rows that are kept outside the table, since this device's schema does not take them as things stand.
         public var quarantined: Int
 
         /// Makes numbers, for previews and tests; without arguments, nothing counted yet.

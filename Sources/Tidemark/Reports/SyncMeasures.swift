@@ -1,4 +1,5 @@
 public import Foundation
+import TidemarkCore
 
 /// What a file's syncing has cost and where it has failed, summed up over the file's life (A20): the file keeps the
 /// sums, which grow with every answer that is taken in. Where a sum begins anew, ``since`` does too.
@@ -59,16 +60,38 @@ public struct SyncMeasures: Hashable, Sendable, Codable {
     public struct FirstData: Hashable, Sendable, Codable {
         /// Scopes that have come for the first time.
         public var scopes = 0
-        /// The sum of their times, in milliseconds.
-        public var milliseconds: Int64 = 0
-        /// The longest of them, in milliseconds.
-        public var longest: Int64 = 0
+        /// The sum of their times.
+        public var total = Duration.zero
+        /// The longest of them.
+        public var longest = Duration.zero
 
         /// Makes numbers, for previews and tests; without arguments, nothing yet.
-        public init(scopes: Int = 0, milliseconds: Int64 = 0, longest: Int64 = 0) {
+        public init(scopes: Int = 0, total: Duration = .zero, longest: Duration = .zero) {
             self.scopes = scopes
-            self.milliseconds = milliseconds
+            self.total = total
             self.longest = longest
+        }
+
+        private enum CodingKeys: String, CodingKey { case scopes, milliseconds, longest }
+
+        /// Reads what ``encode(to:)`` has written.
+        ///
+        /// - Throws: `DecodingError` where it is something else.
+        public init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            scopes = try values.decode(Int.self, forKey: .scopes)
+            total = .milliseconds(try values.decode(Int64.self, forKey: .milliseconds))
+            longest = .milliseconds(try values.decode(Int64.self, forKey: .longest))
+        }
+
+        /// Writes times as whole milliseconds.
+        ///
+        /// - Throws: errors of the encoder.
+        public func encode(to encoder: any Encoder) throws {
+            var values = encoder.container(keyedBy: CodingKeys.self)
+            try values.encode(scopes, forKey: .scopes)
+            try values.encode(total.milliseconds, forKey: .milliseconds)
+            try values.encode(longest.milliseconds, forKey: .longest)
         }
     }
 
@@ -116,7 +139,7 @@ public struct SyncMeasures: Hashable, Sendable, Codable {
 extension SyncMeasures.FirstData {
     static func += (lhs: inout Self, rhs: Self) {
         lhs.scopes += rhs.scopes
-        lhs.milliseconds += rhs.milliseconds
+        lhs.total += rhs.total
         lhs.longest = max(lhs.longest, rhs.longest)
     }
 }
@@ -133,5 +156,16 @@ extension SyncMeasures.Traffic {
         lhs.bytesSent += rhs.bytesSent
         lhs.received += rhs.received
         lhs.bytesReceived += rhs.bytesReceived
+    }
+}
+
+extension SyncMeasures: CustomStringConvertible {
+    /// A sentence for a log, without row data: the traffic, what it was good for, and how often it failed.
+    public var description: String {
+        guard let since else { return "Nothing was measured yet." }
+        let failed = failures.values.reduce(0, +)
+        return "Since \(since.formatted(.iso8601)) \(counted(requests, "request")), \(bytesSent) bytes sent, "
+            + "\(bytesReceived) bytes received; \(applied) of \(counted(received, "change")) made a difference"
+            + (failed > 0 ? "; \(counted(failed, "exchange")) failed." : ".")
     }
 }

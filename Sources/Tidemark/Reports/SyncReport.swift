@@ -17,7 +17,7 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
         public var quarantined: Int
         /// Operations that the server refused: a part of ``pushed``.
         public var rejected: Int
-        /// Conflicts that no policy settled: open ones, which wait for a decision, and edits and rows of this device
+        /// Conflicts that no policy resolved: open ones, which wait for a decision, and edits and rows of this device
         /// that gave way to a deletion, or to the server's row at the first capture of their table.
         public var conflicts: Int
         /// Requests made.
@@ -77,7 +77,7 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     public var quarantined: Int { sum(\.quarantined) }
     /// Operations that the server refused: a part of ``pushed``.
     public var rejected: Int { sum(\.rejected) }
-    /// Conflicts that no policy settled; see ``Counts/conflicts``.
+    /// Conflicts that no policy resolved; see ``Counts/conflicts``.
     public var conflicts: Int { sum(\.conflicts) }
     /// Requests made.
     public var roundTrips: Int { sum(\.roundTrips) }
@@ -102,4 +102,6 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// `1 change`, `2 changes`.
-func counted(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+func counted(_ number: Int, _ word: String, _ plural: String? = nil) -> String {
+    "\(number) \(number == 1 ? word : plural ?? word + "s")"
+}

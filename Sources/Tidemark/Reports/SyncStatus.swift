@@ -26,7 +26,7 @@ public struct SyncStatus: Hashable, Sendable {
     public struct Bootstrap: Hashable, Sendable {
         /// Rows that have come so far.
         public var rows: Int
-        /// How many there are, where the server has said so; what is written meanwhile comes on top.
+        /// How many rows there are, where the server has said so; what is written meanwhile comes on top.
         public var total: Int?
         /// The table whose rows come now, as far as it is known.
         public var entity: String?
@@ -69,15 +69,17 @@ public struct SyncStatus: Hashable, Sendable {
         public var failures: Int
         /// When the next attempt is made, where the last has failed.
         public var nextAttempt: Date?
-        /// How far the scope is on its way to being filled anew; `nil` where it is not.
+        /// How far the scope is on its way to being filled, at first or anew; `nil` where it is not.
         public var bootstrap: Bootstrap?
         /// What the operator has asked of this device here; `nil` where nothing goes on.
         public var remedy: Remedy?
         /// Versions not yet here: the checkpoint's lag.
         public var lag: Version? { head.map { $0 - (complete ?? 0) } }
 
-        /// Seconds since the scope was last in sync: the checkpoint's age; `nil` where it never was.
-        public func age(at date: Date = Date()) -> TimeInterval? { lastSync.map { date.timeIntervalSince($0) } }
+        /// The time since the scope was last in sync: the checkpoint's age; `nil` where it never was.
+        public func age(at date: Date = Date()) -> Duration? {
+            lastSync.map { .milliseconds(date.milliseconds) - .milliseconds($0.milliseconds) }
+        }
 
         /// Makes a status, for previews and tests; without arguments, that of a scope which never synced.
         public init(
@@ -102,8 +104,7 @@ public struct SyncStatus: Hashable, Sendable {
     public var activity: Activity = .idle
     /// Records with edits that are not sealed for sending yet, and deletes that end a move to another scope.
     public var pending = 0
-    /// The part of ``pending`` that belongs to a scope which this engine does not follow: it waits until an engine
-    /// does.
+    /// Records of ``pending`` that belong to a scope which this engine does not follow: they wait until an engine does.
     public var unfollowed = 0
     /// The part of ``pending`` that names another record by its temporary id and waits until that has its own.
     package var unnamed = 0
@@ -162,20 +163,44 @@ public struct SyncStatus: Hashable, Sendable {
 extension SyncStatus: CustomStringConvertible {
     /// A sentence or two for a log or a screen, without row data: the engine's activity, and what waits.
     public var description: String {
-        let doing =
-            switch activity {
-            case .idle: "At rest"
-            case .syncing: "Syncing"
-            case .waiting(let date): "Waiting until \(date.formatted(.iso8601))"
-            case .waitingForOtherProcess: "Synced by another process"
-            case .stopped(let error): "Stopped by \(error.code)"
-            }
         let counts = [
             (pending, "to send"), (sent, "without a verdict"), (rejected, "refused"), (blocked, "blocked"),
             (undecided, "undecided"), (orphaned, "orphaned"), (quarantined, "quarantined"),
         ]
         let waits = counts.filter { $0.0 > 0 }.map { "\($0) \($1)" }
-        guard waits.isEmpty else { return "\(doing): \(waits.joined(separator: ", "))." }
-        return "\(doing); " + (isSettled ? "nothing waits." : "some rows are not confirmed yet.")
+        guard waits.isEmpty else { return "\(activity): \(waits.joined(separator: ", "))." }
+        return "\(activity); " + (isSettled ? "nothing waits." : "some rows are not confirmed yet.")
+    }
+}
+
+extension SyncStatus.Activity: CustomStringConvertible {
+    /// The beginning of a sentence: `Waiting until 2026-11-28T14:00:00Z`.
+    public var description: String {
+        switch self {
+        case .idle: "At rest"
+        case .syncing: "Syncing"
+        case .waiting(let date): "Waiting until \(date.formatted(.iso8601))"
+        case .waitingForOtherProcess: "Synced by another process"
+        case .stopped(let error): "Stopped by \(error.code)"
+        }
+    }
+}
+
+extension SyncStatus.ScopeStatus: CustomStringConvertible {
+    /// A sentence for a log or a screen: the activity, how far the rows here are, and what stands in the way.
+    public var description: String {
+        let isFilling = bootstrap != nil
+        let place =
+            complete.map { isFilling ? "being filled anew" : "whole at version \($0)" }
+            ?? (isFilling ? "being filled" : "not filled yet")
+        let parts = [
+            place,
+            lag.flatMap { $0 > 0 ? "\($0) behind the server" : nil },
+            lastSync.map { "last in sync \($0.formatted(.iso8601))" },
+            accessLost.map { "without access since \($0.formatted(.iso8601))" },
+            lastError.map { "failed with \($0.code)" + (failures > 1 ? " \(failures) times in a row" : "") },
+            remedy == nil ? nil : "under an order of the server's operator",
+        ]
+        return "\(activity): \(parts.compactMap(\.self).joined(separator: ", "))."
     }
 }

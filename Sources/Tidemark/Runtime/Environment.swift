@@ -43,7 +43,7 @@ package protocol Environment: Sendable {
     /// Changes a file of an attachment.
     func use<Result>(_ file: URL, for use: FileUse, _ body: () throws -> Result) throws -> Result
     /// Whether files of attachments are brought to the disk: only a simulation loses no power.
-    var settlesFiles: Bool { get }
+    var fsyncsFiles: Bool { get }
     /// Keys of a first capture in one row of the file: a simulation takes few, so that its worlds have several rows.
     var firstCaptureKeys: Int { get }
 }
@@ -63,7 +63,7 @@ extension Environment {
 
     package func use<Result>(_: URL, for _: FileUse, _ body: () throws -> Result) throws -> Result { try body() }
 
-    package var settlesFiles: Bool { true }
+    package var fsyncsFiles: Bool { true }
     /// As many as operations go with one request.
     package var firstCaptureKeys: Int { 1000 }
 }

@@ -14,9 +14,9 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowHead = ""
     private(set) var shadowUnmark = ""
     private(set) var shadowMark = ""
-    private(set) var settledDelete = ""
+    private(set) var cleanShadowDelete = ""
     private(set) var shadowRoutingScope = ""
-    private(set) var holderSelect = ""
+    private(set) var ownerSelect = ""
     private(set) var shadowsExist = ""
 }
 
@@ -27,7 +27,7 @@ extension TableSchema {
 
 extension RecordStatements {
     /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit, as SQL.
-    private static let isSettled = """
+    private static let isClean = """
         tidemark_mark IS NULL AND tidemark_version IS NULL AND tidemark_state <> \(Shadow.State.deleted.rawValue)
         """
 
@@ -55,12 +55,12 @@ extension RecordStatements {
             UPDATE \(shape.shadowSQL) SET tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)), \
             tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16) WHERE \(isKey)
             """
-        settledDelete = """
+        cleanShadowDelete = """
             DELETE FROM \(shape.shadowSQL) WHERE \(isKey)
-            AND \(Self.isSettled) AND tidemark_scope IS ?\(keys.count + 1)
+            AND \(Self.isClean) AND tidemark_scope IS ?\(keys.count + 1)
             """
         shadowRoutingScope = "UPDATE \(shape.shadowSQL) SET tidemark_routing_scope = ?\(keys.count + 1) WHERE \(isKey)"
-        holderSelect = """
+        ownerSelect = """
             SELECT coalesce(nullif((SELECT tidemark_scope FROM \(shape.shadowSQL) WHERE \(isKey)), ''),
               (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
               (SELECT tidemark_routing_scope FROM \(shape.shadowSQL) WHERE \(isKey)))

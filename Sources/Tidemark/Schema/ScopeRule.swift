@@ -29,7 +29,7 @@ extension SyncedTable {
         }
 
         /// Whether rows of the scope may stand in a table with this rule.
-        package func mayHold(_ scope: Scope) -> Bool {
+        package func mayHaveRows(in scope: Scope) -> Bool {
             switch kind {
             case .constant(let constant): return constant == scope
             case .column(_, let prefix):
@@ -166,7 +166,7 @@ extension TableSchema {
     /// SQL for whether a row is in a scope; an index on the column serves it.
     func isInSQL(_ scope: Scope, _ row: String) -> String {
         switch rule.kind {
-        case .constant: return rule.mayHold(scope) ? "1" : "0"
+        case .constant: return rule.mayHaveRows(in: scope) ? "1" : "0"
         case .column(let name, _):
             let value = placeText(of: scope)
             let isDecimal = Int64(value).map { String($0) == value } ?? false

@@ -19,7 +19,7 @@ struct SyncSchema: Hashable, Sendable {
         shapes.first { $0.name == table } ?? shapes.first { $0.name.isSameName(as: table) }
     }
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
-    func shapes(in scope: Scope) -> [TableSchema] { shapes.filter { $0.rule.mayHold(scope) } }
+    func shapes(in scope: Scope) -> [TableSchema] { shapes.filter { $0.rule.mayHaveRows(in: scope) } }
 
     /// Returns warnings about the schema, for the app's developer.
     ///

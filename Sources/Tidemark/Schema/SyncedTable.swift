@@ -119,7 +119,7 @@ extension [(name: String, rule: SyncedTable.ScopeRule)] {
         return scopes.flatMap { scope in
             [scope]
                 + subscopes.compactMap { scope.appending(subscope: $0) }.filter { part in
-                    contains { $0.rule.mayHold(part) }
+                    contains { $0.rule.mayHaveRows(in: part) }
                 }
         }
     }

@@ -43,8 +43,8 @@ struct RuleChange: Sendable {
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
         if let before = try TableSchema.supported(db, table: table, rule: old) {
-            for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
-            for scope in scopes where old.mayHold(scope) { try takeGroups(scope, db) }
+            for scope in scopes where old.mayHaveRows(in: scope) { try take(scope, before, shape, db) }
+            for scope in scopes where old.mayHaveRows(in: scope) { try takeGroups(scope, db) }
         }
         try place(db, shape)
         try Backfills.note(db, entity: table, fields: nil, rule: new)
@@ -59,7 +59,7 @@ struct RuleChange: Sendable {
         ).run()
         try takeQuarantined(scope, before, db)
         for place in LibraryTable.following(.ruleChange) { try place.clear(db, scope: scope, entity: table) }
-        if !new.mayHold(scope) { try DeletedRowCache.clear(db, scope, entity: table) }
+        if !new.mayHaveRows(in: scope) { try DeletedRowCache.clear(db, scope, entity: table) }
         guard !followed.contains(scope) else { return }
         try Outbox.clearOpen(db, scope, entity: table)
     }
@@ -76,7 +76,7 @@ struct RuleChange: Sendable {
             db, "SELECT DISTINCT in_group FROM tidemark_orphan WHERE scope = ?1 AND in_group IS NOT NULL"
         ).rows(db, [.text(scope.name)]) { $0.text(0) }
         guard !groups.isEmpty else { return }
-        for (name, rule) in try TableRules.all(db) where rule.mayHold(scope) {
+        for (name, rule) in try TableRules.all(db) where rule.mayHaveRows(in: scope) {
             guard let shape = try TableSchema.supported(db, table: name, rule: rule) else { continue }
             try Installation.widenShadow(db, shape)
             let removal = TableRemoval(db: db, scope: scope, table: RecordTable(shape), reserved: [], now: now)

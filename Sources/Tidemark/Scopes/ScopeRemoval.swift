@@ -36,7 +36,7 @@ struct ScopeRemoval: Sendable {
         var removed: Removed?
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
-            guard try isHeld(db) else { return Applier.Outcome() }
+            guard try isOnDevice(db) else { return Applier.Outcome() }
             let before = isLoss ? try count(db) : nil
             try CaptureSuppression.whileApplying(db, schema) { try remove(db) }
             if let before {
@@ -51,13 +51,13 @@ struct ScopeRemoval: Sendable {
 
     /// All rows of the tables that may hold some of the scope, and the edits that are orphaned.
     private func count(_ db: Database) throws -> Removed {
-        let shapes = try TableRules.shapes(db, holding: scope, beside: schema)
+        let shapes = try TableRules.shapes(db, in: scope, beside: schema)
         return Removed(
             rows: try shapes.reduce(0) { $0 + (try Pending.count(db, "SELECT count(*) FROM \($1.sql)")) },
             orphaned: try Pending.count(db, "SELECT count(*) FROM tidemark_orphan"))
     }
 
-    private func isHeld(_ db: Database) throws -> Bool {
+    private func isOnDevice(_ db: Database) throws -> Bool {
         let record = try ScopeRecord.read(db, scope)
         if record.checkpoint != nil || record.complete != nil || record.bootstrap?.token != nil { return true }
         // Records that came by name, or by a verdict, before anything else did.
@@ -66,7 +66,7 @@ struct ScopeRemoval: Sendable {
 
     private func remove(_ db: Database) throws {
         // Tables that only another version of the app, or another engine on this file, names hold rows of it too.
-        let shapes = try TableRules.shapes(db, holding: scope, beside: schema)
+        let shapes = try TableRules.shapes(db, in: scope, beside: schema)
         for shape in shapes {
             try TableRemoval(
                 db: db, scope: scope, table: RecordTable(shape),
@@ -77,19 +77,13 @@ struct ScopeRemoval: Sendable {
         }
         try Blob.leave(db, scope)
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
-        try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // Refused operations and open conflicts stay, because they are the app's to let go of.
+        try Conflicts.removeResolved(db, scope)
         try Outbox.clear(db, scope)
-        try forget(db, "tidemark_scope WHERE name = ?1")
-        try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
-            .execute([.text(scope.name), .optional(isLoss ? now : nil)])
+        try ScopeRecord.reset(db, scope, lostAt: isLoss ? now : nil)
         for shape in shapes {
-            _ = try UniqueResolver(db: db, table: RecordTable(shape)).settle()
+            _ = try UniqueResolver(db: db, table: RecordTable(shape)).resolve()
         }
-    }
-
-    private func forget(_ db: Database, _ what: String) throws {
-        try Query(db, "DELETE FROM \(what)").execute([.text(scope.name)])
     }
 }
 

@@ -16,7 +16,7 @@ struct TableRemoval {
     private var shape: TableSchema { table.shape }
 
     func run() throws {
-        try FirstCapture.settle(db, shape)
+        try FirstCapture.materialize(db, shape)
         try orphanDepartures()
         for entry in try Inferred.all(db, scope, shape.name) { try orphan(entry) }
         for key in try edited() { try orphan(key) }
@@ -49,7 +49,7 @@ struct TableRemoval {
 
     /// Takes what is left of a group whose other edits are orphaned: none of it travels alone. Returns the records.
     func run(group: String) throws -> [RecordID] {
-        try FirstCapture.settle(db, shape)
+        try FirstCapture.materialize(db, shape)
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let members = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE tidemark_group = ?1")
             .rows(db, [.text(group)]) { $0.cells(0..<shape.key.count) }
@@ -110,7 +110,7 @@ struct TableRemoval {
         try drop(key, id)
         try QuarantinedRow.remove(db, shape.name, id.text, quarantined)
         // A scope that the record was leaving for this one has it back.
-        try QuarantinedRow.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
+        try QuarantinedRow.endWait(db, shape.name, id.text, as: current == nil ? .deleted : .no)
     }
 
     /// Whether the scope has the row by the other rule too.
@@ -180,7 +180,7 @@ struct TableRemoval {
     /// Whether the record came from another scope, which has not let go of it.
     private func isMoving(_ id: RecordID) throws -> Bool {
         try QuarantinedRow.isLeaving(db, shape.name, id.text)
-            || OrphanedEdits.holds(db, .departure, shape.name, id.text)
+            || OrphanedEdits.contains(db, .departure, shape.name, id.text)
     }
 
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.

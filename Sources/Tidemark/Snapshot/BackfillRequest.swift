@@ -74,7 +74,7 @@ struct BackfillTransaction: Sendable {
                 db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             return outcome
         }
-        if let known = record.epoch, let epoch = answer.epoch, !Epoch.holds(record.base, of: known, in: epoch) {
+        if let known = record.epoch, let epoch = answer.epoch, !Epoch.contains(record.base, of: known, in: epoch) {
             // The page is of a history that this device does not know: it asks first what became of its own operations.
             try Bootstrap.begin(db, backfill.scope, asking: known, hasLost: true)
             outcome.hasMore = true

@@ -28,7 +28,7 @@ struct LossRecovery {
         var moved: [OperationKey: Int64] = [:]
         for id in try lost(scope, above: marks) {
             guard let lost = try self.lost(id) else { continue }
-            var operation = try SealedNames.settled(db, lost.entry.sealedOperation(), of: lost.entry.entity)
+            var operation = try SealedNames.forResealing(db, lost.entry.sealedOperation(), of: lost.entry.entity)
             if lost.version != nil, operation.kind == .delete, !operation.isMove,
                 try isDeletedAgain(lost.entry, in: scope)
             {
@@ -101,7 +101,7 @@ struct LossRecovery {
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         while let (entity, record) = try Outbox.nextLosing(db, scope) {
             guard let table = applier.tables[entity], let id = RecordID(record), let key = table.shape.key(of: id),
-                try table.records.holder(db, key) ?? scope.name == scope.name,
+                try table.records.owner(db, key) ?? scope.name == scope.name,
                 // The delete in a scope that a record leaves is no edit of what stands in the table.
                 try QuarantinedRow.entry(db, table.shape, id, scope.name).map({ $0.move == .no }) ?? true
             else {
@@ -110,10 +110,7 @@ struct LossRecovery {
             }
             let known = try table.records.shadow(db, key)
             let (current, isQuarantined) = try applier.visible(table, id, key, known)
-            let shadow =
-                known
-                ?? Shadow(
-                    state: current == nil ? .absent : .known, cells: current ?? table.shape.data.map(\.defaultCell))
+            let shadow = known ?? Shadow(unedited: current, of: table.shape)
             let edits = LocalDelta(
                 shape: table.shape, shadow: shadow,
                 operation: try Outbox.overlay(db, entity: entity, record: record, scope: scope.name), current: current,

@@ -49,9 +49,9 @@ struct Recovery: Sendable {
             case .kept(let epoch):
                 // A snapshot that names another history than this one is asked about again.
                 let complete = record.complete ?? 0
-                let isHeld = epoch.map { Epoch.holds(complete, of: asked, in: $0) } ?? true
+                let isKnown = epoch.map { Epoch.contains(complete, of: asked, in: $0) } ?? true
                 record.epoch = epoch
-                try HistoryReset(db: db, schema: schema).forget(&record, after: isHeld ? complete : 0)
+                try HistoryReset(db: db, schema: schema).forget(&record, after: isKnown ? complete : 0)
                 try record.write(db)
             case .lost(let problem):
                 record.epoch = problem.epoch

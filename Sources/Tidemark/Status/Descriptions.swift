@@ -4,7 +4,7 @@ import TidemarkWire
 // The entries of the engine's lists as sentences, for a console. They hold what is in the app's rows.
 
 extension Conflict: CustomStringConvertible {
-    /// Such as `todo t1, settled by lastWriteWins: title 'a' here, 'b' elsewhere, 'b' stands.`
+    /// Such as `todo t1, resolved by lastWriteWins: title 'a' here, 'b' elsewhere, 'b' stands.`
     public var description: String {
         let deleted = isDeletedElsewhere ? ", deleted elsewhere" : isDelete ? ", deleted here" : ""
         let columns = fields.map { field in
@@ -13,7 +13,7 @@ extension Conflict: CustomStringConvertible {
             let result = field.result.map { "\($0) stands" } ?? (isOpen ? "undecided" : "deleted")
             return "\(field.name) \(mine) here, \(theirs) elsewhere, \(result)"
         }
-        let how = isOpen ? "open" : "settled by \(rule.rawValue)"
+        let how = isOpen ? "open" : "resolved by \(rule.rawValue)"
         return "\(entity) \(record), \(how)\(deleted)\(columns.isEmpty ? "" : ": ")\(columns.joined(separator: "; "))."
     }
 }

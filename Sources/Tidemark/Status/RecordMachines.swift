@@ -133,7 +133,7 @@ package struct RecordMachines {
         var names: Set<Name> = []
         let noted = """
             SELECT record, scope FROM tidemark_quarantine WHERE entity = ?1
-            UNION \(Outbox.unsettledRecords)
+            UNION \(Outbox.openOrRefusedRecords)
             UNION SELECT record, scope FROM tidemark_orphan WHERE entity = ?1
             UNION SELECT record, scope FROM tidemark_known_version WHERE entity = ?1
             UNION SELECT record, scope FROM tidemark_refetch WHERE entity = ?1
@@ -170,7 +170,7 @@ private struct RecordReading {
     let id: RecordID
     let key: [Cell]
     /// Whether the row in the table and its shadow are this scope's.
-    let isHolder: Bool
+    let isOwner: Bool
 
     private var record: [Cell] { [.text(name.table), .text(name.record)] }
     private var recordAndScope: [Cell] { record + [.text(name.scope)] }
@@ -181,32 +181,32 @@ private struct RecordReading {
         guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
         (self.db, self.shape, self.name, self.machines, self.isCaptured) = (db, shape, name, machines, isCaptured)
         (self.id, self.key) = (id, key)
-        isHolder = try RecordTable(shape).scopeName(db, key) == name.scope
+        isOwner = try RecordTable(shape).scopeName(db, key) == name.scope
     }
 
     func machine() throws -> RecordMachine {
-        guard Scope(name.scope).map(shape.rule.mayHold) == true else { return try stranger() }
+        guard Scope(name.scope).map(shape.rule.mayHaveRows(in:)) == true else { return try stranger() }
         let table = RecordTable(shape)
         let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
         // The marks of a record that leaves are another scope's, and count here once it has moved in again.
-        let isHolder = isHolder && (quarantined?.move ?? .no) == .no
-        let row = isHolder ? try table.rowAsItIs(db, key) : nil
-        let found = isHolder ? try table.shadow(db, key) : nil
+        let isOwner = isOwner && (quarantined?.move ?? .no) == .no
+        let row = isOwner ? try table.rowAsItIs(db, key) : nil
+        let found = isOwner ? try table.shadow(db, key) : nil
         let unseen = try unseen(row, found)
-        let shadow = isHolder ? try FirstCapture.shadow(db, shape, key, row: row, found) : nil
+        let shadow = isOwner ? try FirstCapture.shadow(db, shape, key, row: row, found) : nil
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
         machine.place = place(row, quarantined)
         machine.access = try access()
-        let isDisplaced = !isHolder && quarantined?.move == .no && machine.access == .unfollowed
+        let isDisplaced = !isOwner && quarantined?.move == .no && machine.access == .unfollowed
         machine.base = isDisplaced ? .absent : try base(shadow, row, quarantined, unseen)
-        machine.block = isDisplaced ? .displaced : isHolder ? try block(shadow) : .none
+        machine.block = isDisplaced ? .displaced : isOwner ? try block(shadow) : .none
         machine.local = isDisplaced ? .edited : try local(shadow, row, quarantined, unseen, machine)
         machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
         machine.decision = try decision()
         if machines.isTemporary(name) { machine.identity = .temporary }
         machine.knowledge = try knowledge()
-        if try holds("orphan") { machine.orphan = .orphaned }
+        if try isListed(in: "orphan") { machine.orphan = .orphaned }
         machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
         return machine
     }
@@ -221,7 +221,7 @@ private struct RecordReading {
         var machine = RecordMachine()
         machine.access = .unfollowed
         machine.decision = try decision()
-        if try holds("orphan") { machine.orphan = .orphaned }
+        if try isListed(in: "orphan") { machine.orphan = .orphaned }
         return machine
     }
 
@@ -234,15 +234,15 @@ private struct RecordReading {
             switch shadow.state {
             case .absent:
                 // Made here anew beside a row that waits for its place: that one is the server's.
-                let holdsServers = quarantined?.move == .no && (shadow.isGone || row != nil)
-                return shadow.seed != nil ? .seeded : holdsServers ? .present : .absent
+                let isServers = quarantined?.move == .no && (shadow.isGone || row != nil)
+                return shadow.seed != nil ? .seeded : isServers ? .present : .absent
             case .known: return .present
             case .deleted: return .deleted
             }
         }
         if quarantined != nil || isCaptured && row != nil { return .present }
         // A row that is fetched anew may have been taken away for it.
-        guard try isCaptured == false || !holds("refetch"), let scope = Scope(name.scope) else { return .absent }
+        guard try isCaptured == false || !isListed(in: "refetch"), let scope = Scope(name.scope) else { return .absent }
         return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
     }
 
@@ -272,7 +272,8 @@ private struct RecordReading {
 
     /// Whether the row in the table is not the one that the manifest knows, and no shadow says that it was edited.
     private func isUnnoted(_ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?) throws -> Bool {
-        guard isCaptured, quarantined == nil, let row, let scope = Scope(name.scope), try !holds("refetch") else {
+        guard isCaptured, quarantined == nil, let row, let scope = Scope(name.scope), try !isListed(in: "refetch")
+        else {
             return false
         }
         guard let known = try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) else {
@@ -324,7 +325,7 @@ private struct RecordReading {
     }
 
     private func knowledge() throws -> RecordMachine.Knowledge {
-        try holds("refetch") ? .refetch : holds("known_version") ? .ahead : .settled
+        try isListed(in: "refetch") ? .refetch : isListed(in: "known_version") ? .ahead : .covered
     }
 
     private func access() throws -> RecordMachine.Access {
@@ -337,7 +338,7 @@ private struct RecordReading {
         return try exists("scope WHERE name = ?1", [.text(name.scope)]) ? .lost : .unfollowed
     }
 
-    private func holds(_ table: String) throws -> Bool {
+    private func isListed(in table: String) throws -> Bool {
         try exists("\(table) WHERE entity = ?1 AND record = ?2 AND scope = ?3", recordAndScope)
     }
 

@@ -35,7 +35,7 @@ extension RecordState {
         _ db: Database, _ shape: TableSchema, _ key: [Cell]?, _ row: [Cell]?, _ shadow: Shadow?
     ) throws -> Bool {
         guard let key, row != nil, shadow == nil else { return false }
-        return try FirstCapture.holds(db, shape, key)
+        return try FirstCapture.contains(db, shape, key)
     }
 
     init(_ name: RecordStateRule.Name, reason: String?) {

@@ -22,7 +22,9 @@ enum Backfills {
     /// For every scope of the file that may have passed it over, whether this engine follows it or not: another engine,
     /// or a later one, goes on from where the scope stands.
     static func note(_ db: Database, entity: String, fields: [String]?, rule: SyncedTable.ScopeRule) throws {
-        for scope in try begun(db) where rule.mayHold(scope) { try note(db, entity: entity, fields: fields, scope) }
+        for scope in try begun(db) where rule.mayHaveRows(in: scope) {
+            try note(db, entity: entity, fields: fields, scope)
+        }
     }
 
     static func note(_ db: Database, entity: String, fields: [String]?, _ scope: Scope) throws {
@@ -59,7 +61,7 @@ enum Backfills {
 
     /// The next one of a scope, among the tables that are named.
     static func next(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Backfill? {
-        try read(db, scope).first { backfill in schema[backfill.entity]?.rule.mayHold(scope) ?? false }
+        try read(db, scope).first { backfill in schema[backfill.entity]?.rule.mayHaveRows(in: scope) ?? false }
     }
 
     /// The columns of a table whose values are to be fetched into rows that are here.

@@ -127,7 +127,7 @@ struct Blob: Hashable, Sendable {
             .optional(nextAttempt), .integer(attempts), .flag(isAwaited), .flag(isMoving), .integer(moved),
             .flag(isFailed), .optional(reason), .flag(isHere), .optional(storedAt),
         ])
-        try BlobFiles.settle(db, reference, now: now)
+        try BlobFiles.refresh(db, reference, now: now)
     }
 
     /// No row names it any more.
@@ -257,7 +257,7 @@ struct Blob: Hashable, Sendable {
     /// The server may have lost what it had: bytes that are here are offered to it again.
     static func doubt(_ db: Database, _ scope: Scope, now: Int64) throws {
         try doubt(db, where: "scope = ?1", [.text(scope.parent.name)])
-        try BlobFiles.settle(db, offeredIn: scope.parent, now: now)
+        try BlobFiles.refresh(db, offeredIn: scope.parent, now: now)
     }
 
     /// The server has taken a record that names bytes. Where it got them long before, it may have collected them in
@@ -269,7 +269,7 @@ struct Blob: Hashable, Sendable {
                 .text(reference.description), .text(scope.parent.name), .integer(now - certain), .integer(now),
             ])
         guard db.changesCount > 0 else { return }
-        try BlobFiles.settle(db, reference, now: now)
+        try BlobFiles.refresh(db, reference, now: now)
         // Where they are not here, they may come from another scope that has them.
         guard try !BlobFiles.isHere(db, reference), try all(db, reference).contains(where: \.isStored) else { return }
         try BlobChanges.note(db, reference, in: scope, isOwn: true)

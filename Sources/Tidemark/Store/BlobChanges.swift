@@ -96,7 +96,7 @@ enum BlobChanges {
             }
             if try isSource(db, reference, scope) { return try pass(db, blob, now: now) }
             if known != nil { try Blob.remove(db, reference, scope) }
-            return try BlobFiles.settle(db, reference, now: now)
+            return try BlobFiles.refresh(db, reference, now: now)
         }
         // What nothing named for a while may have been collected on the server, so that it is asked again.
         if note.isOwn, !blob.isStored { blob.offers = true }
@@ -218,7 +218,7 @@ enum BlobChanges {
     private static func places(_ schema: SyncSchema, _ scope: Scope) -> [(shape: TableSchema, place: Scope)] {
         schema.shapes.compactMap { shape in
             guard !shape.attachments.isEmpty, let place = scope.appending(subscope: shape.rule.subscope),
-                shape.rule.mayHold(place)
+                shape.rule.mayHaveRows(in: place)
             else { return nil }
             return (shape, place)
         }

@@ -43,7 +43,7 @@ enum BlobFiles {
               unnamed_since = CASE WHEN unnamed_since IS NULL THEN NULL ELSE ?3 END
             """
         ).execute([.text(reference.description), .integer(reference.size), .integer(now)])
-        if try !Blob.change(db, reference, now: now, { _ in }) { try settle(db, reference, now: now) }
+        if try !Blob.change(db, reference, now: now, { _ in }) { try refresh(db, reference, now: now) }
     }
 
     /// The file is gone; what rows name it is remote again.
@@ -58,17 +58,17 @@ enum BlobFiles {
     }
 
     /// Notes whether rows name the file, and whether it may make room for others.
-    static func settle(_ db: Database, _ reference: BlobReference, now: Int64) throws {
-        try settle(db, where: "reference = ?1", .text(reference.description), now: now)
+    static func refresh(_ db: Database, _ reference: BlobReference, now: Int64) throws {
+        try refresh(db, where: "reference = ?1", .text(reference.description), now: now)
     }
 
     /// Notes it for all files that are on offer to the server of a scope.
-    static func settle(_ db: Database, offeredIn scope: Scope, now: Int64) throws {
+    static func refresh(_ db: Database, offeredIn scope: Scope, now: Int64) throws {
         let offered = "SELECT reference FROM tidemark_blob WHERE scope = ?1 AND offers = 1 AND stored = 0"
-        try settle(db, where: "reference IN (\(offered))", .text(scope.name), now: now)
+        try refresh(db, where: "reference IN (\(offered))", .text(scope.name), now: now)
     }
 
-    private static func settle(_ db: Database, where condition: String, _ value: Cell, now: Int64) throws {
+    private static func refresh(_ db: Database, where condition: String, _ value: Cell, now: Int64) throws {
         let named = "EXISTS (SELECT 1 FROM tidemark_blob AS b WHERE b.reference = tidemark_blob_file.reference"
         try Query(
             db,

@@ -72,17 +72,6 @@ struct BlockedEdits {
         }
     }
 
-    /// A record has another id: what it blocks with its refused insert is blocked by that id.
-    static func rename(_ db: Database, entity: String, _ old: RecordID, to new: RecordID) throws {
-        try Query(
-            db,
-            """
-            UPDATE tidemark_blocked SET blocker_record = ?3
-            WHERE blocker_entity = ?1 AND blocker_record = ?2 AND reason = 'refused'
-            """
-        ).execute([.text(entity), .text(old.text), .text(new.text)])
-    }
-
     /// The record whose refused insert stands in the way of a reference to `name`, directly or through one that waits.
     func blocker(behind name: RecordName) throws -> RecordName? {
         if try isBlocker(name) { return name }

@@ -3,7 +3,7 @@ public import TidemarkWire
 
 /// An edit of this device that met somebody else's: what was there before, what each side set, and what became of it.
 ///
-/// Most are settled by the time they are listed, by the policy that the operator declared. Those of an entity whose
+/// Most are resolved by the time they are listed, by the policy that the operator declared. Those of an entity whose
 /// policy is `manual` are open: they wait for ``SyncEngine/resolve(_:with:)``, or for the engine's conflict handler.
 public struct Conflict: Hashable, Sendable, Identifiable {
     /// A column, as far as each side's value is known.
@@ -32,9 +32,9 @@ public struct Conflict: Hashable, Sendable, Identifiable {
     /// A decision of an app or its user.
     public enum Resolution: Hashable, Sendable {
         /// The values set here are written again, as a new edit on the record as it stands now; a column that was
-        /// edited here since keeps that edit. Of a settled conflict, that brings a lost edit back.
+        /// edited here since keeps that edit. Of a resolved conflict, that brings a lost edit back.
         case keepMine
-        /// The values set elsewhere stand. Of a settled conflict that went to this device, they are written again.
+        /// The values set elsewhere stand. Of a resolved conflict that went to this device, they are written again.
         case takeTheirs
         /// These values are written.
         case merge([String: Value])
@@ -48,7 +48,7 @@ public struct Conflict: Hashable, Sendable, Identifiable {
     public var entity: String
     /// The record's id on the wire.
     public var record: String
-    /// How it was settled, or will be.
+    /// How it was resolved, or will be.
     public var rule: ConflictRule
     /// The columns that both sides have touched; all columns of an edit that met a delete, or that waits.
     public var fields: [Field]

@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// The list of conflicts in the file.
 enum Conflicts {
-    /// The list is for people; what is settled is not kept without bound.
+    /// The list is for people; what is resolved is not kept without bound.
     static let limit = 10_000
 
     private static let columns = """
@@ -57,11 +57,16 @@ enum Conflicts {
     }
 
     /// Closes a decided conflict: the list says how, and the operation that was kept with it goes.
-    static func settle(_ db: Database, _ conflict: Conflict) throws {
+    static func close(_ db: Database, _ conflict: Conflict) throws {
         try Query(db, "UPDATE tidemark_conflict SET is_open = 0, fields = ?2, operation = NULL WHERE id = ?1")
             .execute([.integer(conflict.id), .blob(encode(conflict.fields))])
         guard let operation = conflict.operation else { return }
         try Outbox.removeUndecided(db, id: operation)
+    }
+
+    /// The open ones stay, because they are the app's to decide.
+    static func removeResolved(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "DELETE FROM tidemark_conflict WHERE scope = ?1 AND NOT is_open").execute([.text(scope.name)])
     }
 
     static func dismiss(_ db: Database, _ id: Int64) throws {

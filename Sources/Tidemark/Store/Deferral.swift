@@ -50,7 +50,7 @@ struct Deferral: Hashable, Sendable {
         _ db: Database, _ scope: Scope, _ refusal: Verdict.Refusal, _ records: [(table: RecordTable, key: [Cell])],
         now: Int64
     ) throws {
-        try hold(db, records)
+        try putOff(db, records)
         let known = try read(db, scope)
         var (attempts, until) = (known?.attempts ?? 0, known?.until ?? 0)
         // Several requests of one attempt are one, and none makes the others wait for longer.
@@ -72,7 +72,7 @@ struct Deferral: Hashable, Sendable {
     }
 
     /// Puts records off until those go that wait already.
-    static func hold(_ db: Database, _ records: [(table: RecordTable, key: [Cell])]) throws {
+    static func putOff(_ db: Database, _ records: [(table: RecordTable, key: [Cell])]) throws {
         for (table, key) in records { try table.putOff(db, key) }
     }
 

@@ -21,12 +21,12 @@ extension EngineLease {
     func looking(_ db: Database, _ environment: any Environment, now: Instant) throws -> Look {
         let text = try Meta.get(db, Self.key)
         // An engine that nobody asks finds what it found before, look after look.
-        if let text, text == settled { return (self, nil) }
+        if let text, text == idleText { return (self, nil) }
         var lease = self
         let entry = text.flatMap { Self.entry($0) }
         let isGone = entry.map { $0.holder != name && !environment.mayBeThere($0.holder, isFirst: isNew) } ?? true
         let next = lease.look(at: entry, isGone: isGone, now: now)
-        lease.settled = next == nil && entry?.holder == name ? text : nil
+        lease.idleText = next == nil && entry?.holder == name ? text : nil
         return (lease, next)
     }
 

@@ -115,7 +115,7 @@ enum FirstCapture {
     }
 
     /// Whether a key lies among those that are left.
-    static func holds(_ db: Database, _ shape: TableSchema, _ key: [Cell]) throws -> Bool {
+    static func contains(_ db: Database, _ shape: TableSchema, _ key: [Cell]) throws -> Bool {
         guard key.count == 1, try FileTable.exists("tidemark_first_capture", db) else { return false }
         return try Query(db, "SELECT \(isLeftSQL(shape.name, "?1"))").first(db, key) { $0.integer(0) == 1 } ?? false
     }
@@ -142,7 +142,7 @@ enum FirstCapture {
         guard key.count == 1, try SealedRun.isThere(db), try scope(db, shape.name) == nil,
             try Query(db, "SELECT \(isLackedSQL(shape.name, "?1"))").first(db, key, { $0.integer(0) == 1 }) == true
         else { return found }
-        let mark: Int64? = try holds(db, shape, key) ? 1 : nil
+        let mark: Int64? = try contains(db, shape, key) ? 1 : nil
         let untouched = row.map { Shadow(state: .known, cells: $0, mark: mark, edited: Shadow.seedStamp) }
         guard var shadow = found ?? untouched, shadow.state == .known else { return found }
         (shadow.state, shadow.bases) = (.absent, [Shadow.seedBase: 0])
@@ -180,7 +180,7 @@ enum FirstCapture {
         _ shadow: Shadow?
     ) throws -> Inferred.Entry? {
         guard row != nil || shadow != nil, shadow?.state ?? .known == .known,
-            try Self.scope(db, shape.name) == scope, try holds(db, shape, key)
+            try Self.scope(db, shape.name) == scope, try contains(db, shape, key)
         else { return nil }
         return entry(id.text, shape, scope)
     }
@@ -201,7 +201,8 @@ enum FirstCapture {
     }
 
     private static func entry(_ record: String, _ shape: TableSchema, _ scope: String) -> Inferred.Entry {
-        Inferred.Entry(scope: scope, entity: shape.name, record: record, kind: .seed, hash: nil, isHeld: false)
+        Inferred.Entry(
+            scope: scope, entity: shape.name, record: record, kind: .seed, hash: nil, awaitsConfirmation: false)
     }
 
     /// The server has nothing of the scope: the rows are inserts. Returns whether any have waited.
@@ -220,7 +221,7 @@ enum FirstCapture {
     }
 
     /// Makes records of a table's rows that are looked at one by one.
-    static func settle(_ db: Database, _ shape: TableSchema) throws {
+    static func materialize(_ db: Database, _ shape: TableSchema) throws {
         try takeApart(db, shape)
         try unfold(db, shape)
     }
@@ -248,12 +249,12 @@ enum FirstCapture {
     /// Before rows of a scope are written: its pages may write any row, and take along rows of other scopes' tables.
     ///
     /// - Parameter scope: `nil`: rows that wait are taken apart elsewhere.
-    static func settle(_ db: Database, _ schema: SyncSchema, writing scope: Scope?) throws {
+    static func materialize(_ db: Database, _ schema: SyncSchema, writing scope: Scope?) throws {
         try SealedRun.unfold(db, schema)
         guard try Query(db, "SELECT 1 FROM tidemark_first_capture LIMIT 1").first(db, [], { _ in true }) != nil
         else { return }
         for shape in schema.shapes {
-            if let scope, shape.rule.mayHold(scope) { try takeApart(db, shape) }
+            if let scope, shape.rule.mayHaveRows(in: scope) { try takeApart(db, shape) }
             try unfold(db, shape)
         }
     }

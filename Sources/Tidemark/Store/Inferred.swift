@@ -32,7 +32,7 @@ enum Inferred {
         /// The hash of the row that this device last knew the server to have.
         var hash: UInt64?
         /// Whether it waits for the app's confirmation, since it is one of too many.
-        var isHeld: Bool
+        var awaitsConfirmation: Bool
         /// Whether it was held against the server's row, and its shadow holds that.
         var isCompared = false
 
@@ -50,11 +50,12 @@ enum Inferred {
             query.bind(text: entry.scope, at: first + 2)
             query.bind(integer: entry.kind.rawValue, at: first + 3)
             query.bind(integer: entry.hash.map { Int64(bitPattern: $0) }, at: first + 4)
-            query.bind(integer: entry.isHeld ? 1 : 0, at: first + 5)
+            query.bind(integer: entry.awaitsConfirmation ? 1 : 0, at: first + 5)
         }
     }
 
-    static func hold(_ db: Database, _ entity: String, _ kind: Kind) throws {
+    /// Keeps all of a kind waiting for the app's confirmation: they are too many.
+    static func requireConfirmation(_ db: Database, _ entity: String, _ kind: Kind) throws {
         try Query(db, "UPDATE tidemark_inferred SET held = 1 WHERE entity = ?1 AND kind = ?2 AND compared = 0")
             .execute([.text(entity), .integer(kind.rawValue)])
     }
@@ -87,7 +88,7 @@ enum Inferred {
     }
 
     /// Returns the entries that wait to be confirmed, of one table or of all.
-    static func held(_ db: Database, entity: String?) throws -> [Entry] {
+    static func awaitingConfirmation(_ db: Database, entity: String?) throws -> [Entry] {
         try Query(
             db,
             """
@@ -186,7 +187,7 @@ enum Inferred {
     }
 
     /// Keeps entries that wait for a confirmation waiting, whatever is found of their records again.
-    static func hold(_ db: Database, _ entity: String, records: Set<String>) throws {
+    static func requireConfirmation(_ db: Database, _ entity: String, records: Set<String>) throws {
         for record in records {
             try Query(db, "UPDATE tidemark_inferred SET held = 1 WHERE entity = ?1 AND record = ?2")
                 .execute([.text(entity), .text(record)])
@@ -201,7 +202,7 @@ enum Inferred {
         Entry(
             scope: row.text(0), entity: row.text(1), record: row.text(2),
             kind: Kind(rawValue: row.integer(3)) ?? .update,
-            hash: row.optionalInteger(4).map { UInt64(bitPattern: $0) }, isHeld: row.integer(5) != 0,
-            isCompared: row.integer(6) != 0)
+            hash: row.optionalInteger(4).map { UInt64(bitPattern: $0) },
+            awaitsConfirmation: row.integer(5) != 0, isCompared: row.integer(6) != 0)
     }
 }

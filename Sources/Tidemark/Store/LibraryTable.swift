@@ -15,6 +15,8 @@ struct LibraryTable: Hashable, Sendable {
         static let entity = Columns(rawValue: 2)
         /// A record's id, in a column `record`.
         static let record = Columns(rawValue: 4)
+        /// A record that stands in the way, in columns `blocker_entity` and `blocker_record`.
+        static let blocker = Columns(rawValue: 8)
     }
 
     /// The events that a table's rows follow. Rows stay where a table does not name the event.
@@ -66,9 +68,9 @@ struct LibraryTable: Hashable, Sendable {
         .init("backfill_seen", [.scope, .entity, .record], [.scopeRemoval]),
         // These are on their way up. Of operations, the app decides about those that were refused (ScopeRemoval).
         .init("lane", [.scope], [.scopeRemoval]),
-        .init("operation", [.scope, .entity, .record]),
+        .init("operation", [.scope, .entity, .record], [.rename]),
         .init("history", [.scope], [.scopeRemoval]),
-        .init("blocked", [.entity, .record], [.rename, .tableRemoval, .tableLoss]),
+        .init("blocked", [.entity, .record, .blocker], [.rename, .tableRemoval, .tableLoss]),
         .init("ref", [.entity]),
         .init("alias", [.entity, .record]),
         // Bytes that rows name. What is noted of them is looked at when the rows are gone.
@@ -89,11 +91,21 @@ extension LibraryTable {
         try change(
             db, "UPDATE OR IGNORE \(sql) SET record = ?3 WHERE entity = ?1 AND record = ?2", record + [.text(new.text)])
         try change(db, "DELETE FROM \(sql) WHERE entity = ?1 AND record = ?2", record)
+        guard columns.contains(.blocker) else { return }
+        try change(
+            db,
+            """
+            UPDATE \(sql) SET blocker_record = ?3
+            WHERE blocker_entity = ?1 AND blocker_record = ?2 AND reason = 'refused'
+            """, record + [.text(new.text)])
     }
 
     /// Gives the rows of one of the app's tables its new spelling.
     func respell(_ db: Database, entity old: String, as new: String) throws {
-        try change(db, "UPDATE OR REPLACE \(sql) SET entity = ?2 WHERE entity = ?1", [.text(old), .text(new)])
+        let names: [Cell] = [.text(old), .text(new)]
+        try change(db, "UPDATE OR REPLACE \(sql) SET entity = ?2 WHERE entity = ?1", names)
+        guard columns.contains(.blocker) else { return }
+        try change(db, "UPDATE \(sql) SET blocker_entity = ?2 WHERE blocker_entity = ?1", names)
     }
 
     func clear(_ db: Database, scope: Scope) throws {

@@ -109,7 +109,7 @@ enum OrphanedEdits {
     }
 
     /// Whether something of a kind is orphaned of a record, in whatever scope.
-    static func holds(_ db: Database, _ kind: Stored, _ entity: String, _ record: String) throws -> Bool {
+    static func contains(_ db: Database, _ kind: Stored, _ entity: String, _ record: String) throws -> Bool {
         let sql = "SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2 AND kind = ?3 LIMIT 1"
         return try Query(db, sql).first(db, [.text(entity), .text(record), .text(kind.rawValue)]) { _ in true } ?? false
     }

@@ -58,7 +58,7 @@ extension Outbox {
     }
 
     /// Whether a scope has operations without a verdict, or that the server refused.
-    static func hasUnsettled(_ db: Database, _ scope: Scope) throws -> Bool {
+    static func hasOpenOrRefused(_ db: Database, _ scope: Scope) throws -> Bool {
         if try hasOpen(db, scope) { return true }
         return try Query(
             db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND lane IS NOT NULL AND scope = ?1 LIMIT 1"
@@ -218,11 +218,6 @@ extension Outbox {
             WHERE r.entity = ?1 AND r.temporary = ?2
             """
         ).rows(db, [.text(entity), .text(temporary.text)]) { (entity: $0.text(0), record: $0.text(1)) }
-    }
-
-    static func rename(_ db: Database, entity: String, _ old: RecordID, to new: RecordID) throws {
-        try Query(db, "UPDATE tidemark_operation SET record = ?3 WHERE entity = ?1 AND record = ?2")
-            .execute([.text(entity), .text(old.text), .text(new.text)])
     }
 
     /// Notes what an operation means with the ids that are known by now, beside what was sealed.

@@ -3,7 +3,7 @@ import GRDB
 /// The outbox of a single record, for readers of its state.
 extension Outbox {
     /// The records of a table (`?1`) with operations that are open or were refused, each with its scope, as SQL.
-    static let unsettledRecords = """
+    static let openOrRefusedRecords = """
         SELECT record, scope FROM tidemark_operation
         WHERE entity = ?1 AND (\(isOpen) OR state = 'rejected')
         """

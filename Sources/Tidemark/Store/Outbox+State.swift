@@ -48,7 +48,7 @@ extension Outbox {
     static func isTaken(_ db: Database, _ key: OperationKey) throws -> Bool {
         try Query(db, "SELECT \(isTaken) FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
             .first(db, [.text(key.lane), .integer(key.number)]) { $0.integer(0) != 0 }
-            ?? OutboxHistory.holds(db, key)
+            ?? OutboxHistory.contains(db, key)
     }
 
     /// Compared one by one: each statement that writes an operation holds it against the conditions of all partial

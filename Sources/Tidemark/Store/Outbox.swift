@@ -364,8 +364,8 @@ extension Outbox {
             SELECT id, coalesce((
               SELECT number FROM tidemark_operation INDEXED BY tidemark_operation_key
               WHERE lane = tidemark_lane.id AND number > told AND \(isOpen) ORDER BY number LIMIT 1
-            ), next_number) - 1 AS settled
-            FROM tidemark_lane WHERE scope = ?1 AND settled > told AND NOT EXISTS (
+            ), next_number) - 1 AS finished
+            FROM tidemark_lane WHERE scope = ?1 AND finished > told AND NOT EXISTS (
               SELECT 1 FROM tidemark_operation INDEXED BY tidemark_operation_replay
               WHERE tidemark_operation.scope = ?1 AND \(isReplay) AND \(isOpen)
               AND lane = tidemark_lane.id AND number <= told)

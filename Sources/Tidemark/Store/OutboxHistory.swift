@@ -173,7 +173,7 @@ package enum OutboxHistory {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    static func holds(_ db: Database, _ key: OperationKey) throws -> Bool {
+    static func contains(_ db: Database, _ key: OperationKey) throws -> Bool {
         try Query(db, "SELECT operations FROM tidemark_history WHERE lane = ?1 AND ?2 BETWEEN first AND last")
             .rows(db, [.text(key.lane), .integer(key.number)]) { $0.blob(0) }
             .contains { OutboxBlock.operations($0).contains { $0.number == key.number } }

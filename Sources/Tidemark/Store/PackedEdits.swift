@@ -20,14 +20,14 @@ final class PackedEdits {
     }
 
     /// Whether the server took an operation on a record at a version above `base`.
-    func holds(_ record: RecordName, after base: Version) throws -> Bool {
+    func contains(_ record: RecordName, after base: Version) throws -> Bool {
         try look(after: base)
         return places[record].map { $0.version > base } ?? false
     }
 
     /// The operations on a record that the server took at versions above `base`, oldest first.
     func operations(on record: RecordName, after base: Version) throws -> [OutboxEntry] {
-        guard try holds(record, after: base), let place = places[record] else { return [] }
+        guard try contains(record, after: base), let place = places[record] else { return [] }
         let query = try Query(db, "SELECT lane, operations FROM tidemark_history WHERE id = ?1")
         return try place.blocks.sorted().flatMap { id in
             let found = try query.first(db, [.integer(id)]) { (lane: $0.text(0), bytes: $0.blob(1)) }

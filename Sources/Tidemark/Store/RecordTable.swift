@@ -19,14 +19,14 @@ struct RecordTable {
 
     /// By name, the scope that has the record on this device, with its row or with edits of it; the empty text where
     /// the row was never sent and belongs to none, `nil` where there is neither row nor edit.
-    func holder(_ db: Database, _ key: [Cell]) throws -> String? {
-        try Query(db, sql.holderSelect).first(db, key) { $0.optionalText(0) } ?? nil
+    func owner(_ db: Database, _ key: [Cell]) throws -> String? {
+        try Query(db, sql.ownerSelect).first(db, key) { $0.optionalText(0) } ?? nil
     }
 
     /// The scope that a row is or was sent in, or is to be sent in; the empty text where it belongs to none.
     func scopeName(_ db: Database, _ key: [Cell]) throws -> String {
         if case .constant(let scope) = shape.rule.kind { return scope.name }
-        return try holder(db, key) ?? ""
+        return try owner(db, key) ?? ""
     }
 
     /// Corrects the scope that has to look at the record's mark.
@@ -160,9 +160,9 @@ struct RecordTable {
 
     /// Drops a record's shadow if nothing was edited since the last sealing, and no row of the server's came under the
     /// edit. Returns whether it did.
-    func dropSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
+    func dropClean(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
         let owner: Cell = shape.isScopedByColumn ? .text(scope.name) : .null
-        try query(db, sql.settledDelete).execute(key + [owner])
+        try query(db, sql.cleanShadowDelete).execute(key + [owner])
         return db.changesCount > 0
     }
 

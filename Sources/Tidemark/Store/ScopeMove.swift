@@ -41,8 +41,8 @@ extension QuarantinedRow {
         ).first(db) { _ in true } ?? false
     }
 
-    /// Settles the moves of a record that wait for the verdict on its insert in the new scope.
-    static func settle(_ db: Database, _ entity: String, _ record: String, as move: Move) throws {
+    /// Ends the wait of a record's moves for the verdict on its insert in the new scope, and says what becomes of them.
+    static func endWait(_ db: Database, _ entity: String, _ record: String, as move: Move) throws {
         try Query(
             db,
             """

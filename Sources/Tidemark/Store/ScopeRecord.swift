@@ -37,6 +37,13 @@ struct ScopeRecord: Hashable, Sendable {
     /// The version that clean rows of one entity are known to be at.
     func base(of entity: String) -> Version { complete(of: entity) ?? origin ?? 0 }
 
+    /// Forgets how far the scope has come, and notes when the server took the access away, if it did.
+    static func reset(_ db: Database, _ scope: Scope, lostAt: Int64?) throws {
+        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
+        try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
+            .execute([.text(scope.name), .optional(lostAt)])
+    }
+
     static func read(_ db: Database, _ scope: Scope) throws -> ScopeRecord {
         var record = try row(db, scope) ?? ScopeRecord(scope: scope)
         record.bootstrap = try Bootstrap.read(db, scope)

@@ -79,7 +79,7 @@ struct SealedRun {
         // Tables that only another opening of the file has named.
         let others = try Query(db, "SELECT DISTINCT scope FROM tidemark_sealed_run").rows(db) { Scope($0.text(0)) }
         for scope in others.compactMap(\.self) {
-            for shape in try TableRules.shapes(db, holding: scope, beside: schema) { try unfold(db, shape) }
+            for shape in try TableRules.shapes(db, in: scope, beside: schema) { try unfold(db, shape) }
         }
     }
 

@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import TidemarkCore
+import TidemarkWire
 
 extension SyncMeasures {
     private static let key = "measures"
@@ -44,7 +46,7 @@ extension SyncMeasures {
     private var isPlausible: Bool {
         let traffic = entities.values.flatMap { [$0.sent, $0.bytesSent, $0.received, $0.bytesReceived] }
         let counts = [requests, bytesSent, bytesReceived, received, applied, firstData.scopes] + failures.values
-        let times = [firstData.milliseconds, firstData.longest]
+        let times = [firstData.total.milliseconds, firstData.longest.milliseconds]
         return (traffic + counts).allSatisfy { (0...1 << 60).contains($0) }
             && times.allSatisfy { (0...1 << 60).contains($0) }
     }

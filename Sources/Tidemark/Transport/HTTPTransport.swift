@@ -7,7 +7,7 @@ import TidemarkGzip
 /// HTTPTransport(URL(string: "https://api.example.com")!) { try await session.accessToken() }
 /// ```
 public struct HTTPTransport: StreamingTransport {
-    /// The largest answer that is taken, inflated.
+    /// Bytes of the largest answer that is taken, inflated.
     public var answerLimit = 64 << 20
 
     private let root: URL

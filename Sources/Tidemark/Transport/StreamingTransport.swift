@@ -1,5 +1,6 @@
 /// A transport that can also take an answer which goes on: with one, a running engine hears at once of what changes
-/// elsewhere, by a stream of nudges (B3). With any other ``Transport`` it asks at every tick.
+/// elsewhere, by a stream of nudges (B3). With any other ``Transport`` it asks at every tick. Several tasks
+/// use it at once.
 ///
 /// ``HTTPTransport`` is one. A transport of the app's own that wraps it keeps the stream by passing this call on.
 public protocol StreamingTransport: Transport {

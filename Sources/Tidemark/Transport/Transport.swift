@@ -1,6 +1,7 @@
 import Foundation
 
-/// A carrier of requests to the server and of its answers. The engine knows no more of the network than this.
+/// A carrier of requests to the server and of its answers. The engine knows no more of the network than this, and uses
+/// it from several tasks at once.
 ///
 /// ``HTTPTransport`` is the one for apps; tests and daemons bring their own.
 public protocol Transport: Sendable {

@@ -1,7 +1,7 @@
 extension RecordMachine {
     /// A rule about what one region means for another. Each holds in every state that the machine comes to; where an
-    /// event has broken it, ``settle(_:)`` says what gives way. The order of the cases is the order in which they are
-    /// settled.
+    /// event has broken it, ``enforce(in:)`` says what gives way. The order of the cases is the order in which they are
+    /// enforced.
     package enum Coupling: Int, Hashable, Sendable, CaseIterable {
         /// A scope that is not followed has told this device nothing.
         case strangerScope = 1
@@ -33,7 +33,7 @@ extension RecordMachine {
             switch self {
             case .strangerScope:
                 state.access == .followed
-                    || state.base == .absent && state.inFlight == .none && state.knowledge == .settled
+                    || state.base == .absent && state.inFlight == .none && state.knowledge == .covered
                         && !state.place.isLeaving
             case .temporaryIsNew:
                 state.identity == .given
@@ -62,7 +62,7 @@ extension RecordMachine {
         package var givesWay: Bool { self != .strangerScope && self != .departureInFlight }
 
         /// Makes the rule hold again.
-        package func settle(_ state: inout RecordMachine) -> [Effect] {
+        package func enforce(in state: inout RecordMachine) -> [Effect] {
             switch self {
             case .strangerScope, .departureInFlight: return []
             case .temporaryIsNew:

@@ -24,7 +24,7 @@ extension RecordMachine {
     /// How what is known of the record relates to the scope's checkpoint.
     package enum Knowledge: RecordRegion {
         /// The row stands at or below the checkpoint.
-        case settled
+        case covered
         /// Its version is above the checkpoint, and remembered.
         case ahead
         /// The known row may be outdated: the client asks the server for the record by name.
@@ -34,26 +34,26 @@ extension RecordMachine {
             switch event {
             case .versionNoted:
                 switch self {
-                case .settled, .ahead: return (.ahead, [.noteVersion])
+                case .covered, .ahead: return (.ahead, [.noteVersion])
                 case .refetch: return (self, [.noteVersion])
                 }
             case .caughtUp:
                 switch self {
-                case .ahead, .settled: return (.settled, [.forgetVersion])
+                case .ahead, .covered: return (.covered, [.forgetVersion])
                 case .refetch: return (self, [.forgetVersion])
                 }
             case .refetchNeeded: return (.refetch, [.refetch])
             case .refetched:
                 switch self {
-                case .refetch: return (.settled, [])
-                case .settled, .ahead: return (self, [])
+                case .refetch: return (.covered, [])
+                case .covered, .ahead: return (self, [])
                 }
             case .historyLost:
                 switch self {
-                case .ahead: return (.settled, [.forgetVersion])
-                case .settled, .refetch: return (self, [])
+                case .ahead: return (.covered, [.forgetVersion])
+                case .covered, .refetch: return (self, [])
                 }
-            case .accessLost, .scopeLeft: return (.settled, [.forgetVersion])
+            case .accessLost, .scopeLeft: return (.covered, [.forgetVersion])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,

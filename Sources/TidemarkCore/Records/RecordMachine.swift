@@ -24,7 +24,7 @@ package struct RecordMachine: Hashable, Sendable {
     /// Whose id the record has.
     package var identity: Identity = .given
     /// How what is known relates to the scope's checkpoint.
-    package var knowledge: Knowledge = .settled
+    package var knowledge: Knowledge = .covered
     /// Whether the device follows the scope, and may.
     package var access: Access = .followed
     /// Whether edits of the record outlived the scope that they were made in.
@@ -63,7 +63,7 @@ package struct RecordMachine: Hashable, Sendable {
         step(\.capture)
         // In the order of their numbers: each may rely on those before it.
         for coupling in Coupling.allCases where !coupling.holds(in: self) {
-            effects += coupling.settle(&self)
+            effects += coupling.enforce(in: &self)
             note(coupling)
         }
         return effects

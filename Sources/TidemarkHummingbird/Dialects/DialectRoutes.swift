@@ -14,7 +14,8 @@
         ///   - authorize: what may this caller do in this scope? As for
         ///     ``routes(context:authorize:caller:renew:)``.
         ///   - caller: who asks. As there.
-        ///   - onlyScope: the scope of a request that names none, where the caller has only one.
+        ///   - onlyScope: the scope of a request that names none, where the caller has only one. Like the others it may
+        ///     run on any thread, many times at once.
         public func dialectRoutes<Context: RequestContext>(
             _ paths: [EntityPath] = [], context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,

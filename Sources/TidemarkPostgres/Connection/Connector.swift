@@ -51,8 +51,8 @@ final class Connector: @unchecked Sendable {  // because what changes is only to
     var rest: Duration { lock.withLock { max(.zero, (pausedUntil ?? .now) - .now) } }
 
     /// Finds out what became of a commit that was not answered; `nil` where nobody can say, or could in time.
-    func settle(_ mark: WriteMark) -> Bool? {
-        let deadline = ContinuousClock.now + PostgresStore.Configuration.bounded(configuration.settlingTimeout)
+    func wasCommitted(_ mark: WriteMark) -> Bool? {
+        let deadline = ContinuousClock.now + PostgresStore.Configuration.bounded(configuration.outcomeTimeout)
         while ContinuousClock.now < deadline {
             if let outcome = try? outcome(of: mark) {
                 switch outcome {

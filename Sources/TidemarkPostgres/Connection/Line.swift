@@ -39,7 +39,7 @@ final class Line {
         case .undone(let error): throw error
         case .unknown(let mark, let result):
             check()
-            switch connector.settle(mark) {
+            switch connector.wasCommitted(mark) {
             case true?: return result
             case false?: throw PostgresError(.connection, "the connection was lost at the commit, which was not made")
             case nil: throw StoreUnavailable("PostgreSQL: nobody can say whether a commit was made", mayBeDone: true)

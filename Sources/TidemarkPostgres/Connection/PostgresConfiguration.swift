@@ -29,7 +29,7 @@ extension PostgresStore {
         /// (`idle_in_transaction_session_timeout`): it holds up other nodes in its scopes for so long.
         public var idleTimeout: Duration = .seconds(30)
         /// How long a node tries to find out whether a commit was made after its connection broke.
-        public var settlingTimeout: Duration = .seconds(10)
+        public var outcomeTimeout: Duration = .seconds(10)
         /// The first and the longest pause between attempts to reach a server that is gone.
         public var reconnectPause: ClosedRange<Duration> = .milliseconds(50) ... .seconds(2)
 

@@ -64,7 +64,7 @@ struct WriteMark: Hashable, Sendable {
     // MARK: Sweeping
 
     /// Removes rows of connections that have not written for an hour. A connection that is only idle makes itself
-    /// another; nobody asks about a commit for as long (`settlingTimeout`).
+    /// another; nobody asks about a commit for as long (`outcomeTimeout`).
     private static let remove = Statement(
         "remove traces",
         """

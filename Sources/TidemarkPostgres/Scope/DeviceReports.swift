@@ -1,3 +1,4 @@
+import Foundation
 public import TidemarkServer
 import TidemarkWire
 
@@ -89,7 +90,8 @@ enum DeviceReports {
     static func page(_ session: Session, _ query: FleetQuery) throws -> FleetPage {
         let conditions: [Parameter] = [
             query.scope.map { .text($0.name) } ?? .null, query.principal.map { .text($0) } ?? .null,
-            query.client.map { .text($0) } ?? .null, .optional(query.leastBehind), .optional(query.seenBefore),
+            query.client.map { .text($0) } ?? .null, .optional(query.leastBehind),
+            .optional(query.seenBefore?.milliseconds),
             .flag(query.hasTrouble),
         ]
         let limit = Parameter.integer(Int64(max(0, query.limit)))
@@ -101,9 +103,10 @@ enum DeviceReports {
             guard let scope = Scope(answer.text(row, 0)) else { return nil }
             let name = DeviceName(principal: answer.text(row, 1), client: answer.text(row, 2))
             var device = FleetDevice(
-                scope: scope, name: name, seen: try answer.integer(row, 3), behind: try answer.integer(row, 4))
-            device.behindSince = try answer.integerIfAny(row, 5)
-            device.reportedAt = try answer.integerIfAny(row, 6)
+                scope: scope, name: name, seen: Date(milliseconds: try answer.integer(row, 3)),
+                behind: try answer.integer(row, 4))
+            device.behindSince = try answer.integerIfAny(row, 5).map(Date.init(milliseconds:))
+            device.reportedAt = try answer.integerIfAny(row, 6).map(Date.init(milliseconds:))
             device.remedy = Devices.remedy(answer, row, 7)
             if device.reportedAt != nil { device.report = try report(answer, row, from: 8) }
             return device

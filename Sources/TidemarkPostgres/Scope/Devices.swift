@@ -164,14 +164,14 @@ extension PostgresScopeWriter {
 
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
         guard kept.exists else { return }
-        try settleLanes()
+        try flushLanes()
         laneRows = [:]
         try Devices.forget(session, name, beyond: limit, besides: device)
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard kept.exists else { return (0, 0) }
-        try settleLanes()
+        try flushLanes()
         laneRows = [:]
         return try Devices.forget(
             session, name, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)

@@ -85,7 +85,7 @@ enum Erasing {
 
     private static func name(_ principal: String?) -> Parameter { principal.map { .text($0) } ?? .null }
 
-    static func held(_ session: Session, _ scope: Parameter, by principal: String?) throws -> Erasure {
+    static func countKept(_ session: Session, _ scope: Parameter, by principal: String?) throws -> Erasure {
         let answers = try session.ask(kinds.map { Request($0.held, scope, name(principal)) })
         var held = Erasure()
         for (kind, answer) in zip(kinds, answers) { held[keyPath: kind.count] = Int(try answer.integer(0, 0)) }
@@ -120,7 +120,7 @@ enum Erasing {
 }
 
 extension PostgresScope {
-    func held(by principal: String?) throws -> Erasure { try Erasing.held(session, name, by: principal) }
+    func countKept(by principal: String?) throws -> Erasure { try Erasing.countKept(session, name, by: principal) }
 }
 
 extension PostgresScopeWriter {

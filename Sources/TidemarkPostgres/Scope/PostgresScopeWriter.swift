@@ -112,17 +112,17 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     }
 
     override func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)] {
-        try settleLanes()
+        try flushLanes()
         return try super.lanes(of: device, limit: limit)
     }
 
     override func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
-        try settleLanes()
+        try flushLanes()
         return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
     }
 
     /// Writes down how far the lanes have come: once at the end, and for one who looks at more than one of them.
-    func settleLanes() throws {
+    func flushLanes() throws {
         for (lane, moment) in memory.moved { try laneRows[lane]??.keep(session, name, lane, at: moment) }
         memory.moved = [:]
     }
@@ -159,7 +159,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Writes the scope's row, its lanes and digests once, however much was written.
     func finish() throws {
-        try settleLanes()
+        try flushLanes()
         try noteLooks()
         for (entity, sums) in memory.digests.stored {
             try session.write(Self.keepDigest, name, .text(entity), .bytes(sums))

@@ -7,7 +7,7 @@ extension PostgresStore {
     private static let heads = Statement("heads", "SELECT name, head FROM scope WHERE name = ANY ($1)")
 
     /// Looks at the heads of the scopes that are watched, every ``Configuration/lookInterval`` and as soon as a hint of
-    /// another node has come.
+    /// another node has come. The closures are called from one task of this call's own.
     ///
     /// - Throws: `CancellationError` when cancelled; where the server is away, the next look finds out.
     public func watch(

@@ -5,7 +5,7 @@ public import TidemarkServer
 /// A version is taken while its scope's row is locked, in the transaction that commits it, so the order of versions is
 /// the order of commits whatever node they come from. Writes that arrive at one node while a commit of their scope is
 /// under way share the next one; scopes are written side by side over several connections. All calls that block run on
-/// threads of the store's own.
+/// threads of the store's own. A store may be used from any task; ``close()`` blocks the thread that calls it.
 ///
 /// A node survives restarts of the server: what cannot be done meanwhile is `StoreUnavailable`. After a connection was
 /// lost at a commit, the server is asked what became of it.
@@ -92,7 +92,7 @@ public final class PostgresStore: ChangeStore {
         HintListener(Connector(address, configuration), node: node, hinted)
     }
 
-    /// Reads in one snapshot of the database.
+    /// Reads in one snapshot of the database. The body runs on the thread of one of the store's readers.
     ///
     /// - Throws: what the body throws; `StoreUnavailable` for what passes by itself, and where too many calls wait
     ///   already; ``PostgresError`` for the rest.
@@ -104,7 +104,8 @@ public final class PostgresStore: ChangeStore {
         }
     }
 
-    /// Queues a write; it returns after the commit that holds it is durable.
+    /// Queues a write; it returns after the commit that holds it is durable. The body runs on the thread of one of the
+    /// store's writers.
     ///
     /// - Throws: what the body throws; `StoreUnavailable` for what passes by itself, and where too many calls wait
     ///   already; ``PostgresError`` for the rest.

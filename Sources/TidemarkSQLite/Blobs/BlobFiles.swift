@@ -85,7 +85,7 @@ struct BlobFiles: Sendable {
     }
 
     /// Brings all bytes of a complete part to the disk.
-    func settle(_ part: BlobPart) throws {
+    func sync(_ part: BlobPart) throws {
         guard try File.size(at: path(of: part)) != nil || !isWhole(part.name.hash, part.size, in: part.name.scope)
         else { return }
         let file = try File(path(of: part), O_RDWR)
@@ -94,7 +94,7 @@ struct BlobFiles: Sendable {
         try file.sync()
     }
 
-    /// Makes a part that is settled the blob. Where that was done before, it stays so.
+    /// Makes a part that is all on the disk the blob. Where that was done before, it stays so.
     func rename(_ part: BlobPart) throws {
         let blob = path(of: part.name.hash, in: part.name.scope)
         if Foundation.rename(path(of: part), blob) != 0 {

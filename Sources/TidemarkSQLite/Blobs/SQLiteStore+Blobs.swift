@@ -155,7 +155,7 @@ extension SQLiteStore: BlobStore {
     /// - Throws: as said above.
     public func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool {
         let files = files
-        try await files.run { try files.settle(part) }
+        try await files.run { try files.sync(part) }
         let isNew = try await writing(for: part.name) { db in
             guard try !BlobRows.isErased(db, part.name.scope) else { throw BlobRefusal.erased }
             guard try BlobRows.part(db, part.name)?.place == part.place else { throw BlobRefusal.moved }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkServer
 import TidemarkWire
@@ -67,11 +68,12 @@ enum DeviceReports {
         let devices = try rows.compactMap { row -> FleetDevice? in
             guard let scope = Scope(row[0] as String) else { return nil }
             let name = DeviceName(principal: row[1], client: row[2])
-            var device = FleetDevice(scope: scope, name: name, seen: row[3], behind: row[4])
+            var device = FleetDevice(scope: scope, name: name, seen: Date(milliseconds: row[3]), behind: row[4])
             if device.behind > 0 {
                 device.behindSince = try Int64.fetchOne(next, arguments: [row[5] as Int64, row[6] as Int64])
+                    .map(Date.init(milliseconds:))
             }
-            device.reportedAt = row[7]
+            device.reportedAt = (row[7] as Int64?).map(Date.init(milliseconds:))
             device.remedy = Devices.remedy(row, 8)
             if device.reportedAt != nil { device.report = report(row, from: 9) }
             return device
@@ -91,7 +93,7 @@ enum DeviceReports {
         add("d.principal = ?", query.principal?.whole)
         add("d.client = ?", query.client)
         add("\(behind) >= ?", query.leastBehind)
-        add("d.seen_at < ?", query.seenBefore)
+        add("d.seen_at < ?", query.seenBefore?.milliseconds)
         if query.hasTrouble { conditions.append("(d.refused > 0 OR d.quarantined > 0 OR d.last_error IS NOT NULL)") }
         return (conditions.isEmpty ? "true" : conditions.joined(separator: " AND "), arguments)
     }

@@ -155,13 +155,13 @@ extension SQLiteScopeWriter {
 
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
         guard let id else { return }
-        try settleLanes()
+        try flushLanes()
         try Devices.forget(db, scope: id, beyond: limit, besides: device)
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard let id else { return (0, 0) }
-        try settleLanes()
+        try flushLanes()
         return try Devices.forget(db, scope: id, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
     }
 }

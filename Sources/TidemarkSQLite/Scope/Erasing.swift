@@ -44,7 +44,7 @@ enum Erasing {
         ),
     ]
 
-    static func held(_ db: Database, _ scope: Scope, id: Int64?, by principal: String?) throws -> Erasure {
+    static func countKept(_ db: Database, _ scope: Scope, id: Int64?, by principal: String?) throws -> Erasure {
         var held = Erasure()
         for kind in kinds {
             guard let place = principal == nil ? kind.ofScope : kind.ofPrincipal else { continue }
@@ -116,8 +116,8 @@ enum Erasing {
 }
 
 extension SQLiteScope {
-    func held(by principal: String?) throws -> Erasure {
-        try Erasing.held(db, scope, id: id, by: principal)
+    func countKept(by principal: String?) throws -> Erasure {
+        try Erasing.countKept(db, scope, id: id, by: principal)
     }
 }
 

@@ -45,17 +45,17 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     override func lane(_ lane: LaneName) throws -> Int64 { try lanes[lane]?.number ?? super.lane(lane) }
 
     override func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)] {
-        try settleLanes()
+        try flushLanes()
         return try super.lanes(of: device, limit: limit)
     }
 
     override func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
-        try settleLanes()
+        try flushLanes()
         return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
     }
 
     /// Writes down how far the lanes have come, for one who looks at more than one of them.
-    func settleLanes() throws {
+    func flushLanes() throws {
         let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
         for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }
         lanes = [:]
@@ -85,7 +85,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     /// Writes the scope's row and its lanes once, however many rows were appended.
     func finish() throws {
-        try settleLanes()
+        try flushLanes()
         guard isChanged, let id else { return }
         let keep = try db.cachedStatement(
             sql: """

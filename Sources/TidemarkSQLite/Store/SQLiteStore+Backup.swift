@@ -35,7 +35,7 @@ extension SQLiteStore {
     /// - Parameters:
     ///   - folder: what is made. Nothing may be there.
     ///   - isLinking: whether blobs are hard links where the file system gives them; else all bytes are copied.
-    ///   - progress: hears of each blob.
+    ///   - progress: hears of each blob, on the thread that copies it.
     /// - Throws: ``BackupRefusal`` where the folder cannot be made; `StoreUnavailable` where the disk is full, or
     ///   another process stands in the way for now; `CancellationError` when cancelled; GRDB's `DatabaseError` for
     ///   anything else. No folder is left then.

@@ -9,7 +9,7 @@ extension SQLiteStore: HookStore {
     package func holdHook(_ hook: String, as holder: String, for time: Duration) async throws -> Bool {
         try await writing { db in
             // Read by the one writer: the time before a wait for it would be an older one.
-            let now = Int64(Date().timeIntervalSince1970 * 1000)
+            let now = Date().milliseconds
             try db.execute(
                 sql: """
                     INSERT INTO hook (name, holder, held_until) VALUES (?1, ?2, ?3)

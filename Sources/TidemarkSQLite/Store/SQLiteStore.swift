@@ -4,7 +4,8 @@ public import TidemarkServer
 
 /// A server's log in one SQLite file: WAL, one writer, durable before the answer, many readers.
 ///
-/// Writes that arrive while a commit is under way share the next one, so a busy server makes few syncs to disk.
+/// Writes that arrive while a commit is under way share the next one, so a busy server makes few syncs to disk. A
+/// store may be used from any task; ``close()`` blocks the thread that calls it.
 ///
 /// ```swift
 /// let store = try SQLiteStore(path: "sync.sqlite")
@@ -85,7 +86,7 @@ public final class SQLiteStore: ChangeStore {
         try pool.close()
     }
 
-    /// Reads in one snapshot of the database.
+    /// Reads in one snapshot of the database. The body runs on a reader's queue.
     ///
     /// - Throws: what the body throws; `StoreUnavailable` where the disk or another process stands in the way for now,
     ///   or too many calls wait already; GRDB's `DatabaseError` for anything else.
@@ -99,7 +100,7 @@ public final class SQLiteStore: ChangeStore {
         }
     }
 
-    /// Queues a write; it returns after the commit that holds it is on disk.
+    /// Queues a write; it returns after the commit that holds it is on disk. The body runs on the writer's queue.
     ///
     /// - Throws: what the body throws; `StoreUnavailable` where the disk or another process stands in the way for now,
     ///   or too many calls wait already; GRDB's `DatabaseError` for anything else.

@@ -1,6 +1,7 @@
+public import Foundation
 import TidemarkWire
 
-/// A caller's permission in one scope: the answer to the one question that a host's authorisation has to settle.
+/// A caller's permission in one scope: the answer to the one question that a host's authorisation has to decide.
 public struct Access: Hashable, Sendable {
     /// How far the permission goes.
     public enum Level: Hashable, Sendable {
@@ -23,12 +24,12 @@ public struct Access: Hashable, Sendable {
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool
 
-    /// When it ends, for example with a token (`exp`), in milliseconds since 1970; a stream ends with it. `nil`: a
+    /// When it ends, for example with a token (`exp`); a stream ends with it. `nil`: a
     /// stream goes on as long as it is granted when that is asked again.
-    public var expires: Int64?
+    public var expires: Date?
 
     /// Makes an access from its parts.
-    public init(_ level: Level, principal: String, isService: Bool = false, expires: Int64? = nil) {
+    public init(_ level: Level, principal: String, isService: Bool = false, expires: Date? = nil) {
         self.level = level
         self.principal = principal
         self.isService = isService

@@ -16,7 +16,7 @@ struct WithheldEntities: Hashable, Sendable {
     }
 
     /// Whether a row is of one of them. An idmap is of no entity, but names one before all else.
-    func holdRow(_ change: BorrowedChange) -> Bool {
+    func containsEntity(of change: BorrowedChange) -> Bool {
         guard change.kind == .idmap else { return contains(change.entity) }
         return openings.contains { Identifier.isSameName($0, change.payload.prefix($0.count)) }
     }

@@ -54,7 +54,7 @@ extension SyncServer {
     private func collect(
         _ blobs: any BlobStore, of scope: Scope, at present: Int64, _ compaction: inout Compaction, isRehearsal: Bool
     ) async throws {
-        let now = configuration.now()
+        let now = configuration.moment()
         // A rehearsal notes what is named, too: that removes nothing.
         var seen: [Scope: Version] = [:]
         _ = try await noteNames(in: scope, blobs, at: now, &seen)

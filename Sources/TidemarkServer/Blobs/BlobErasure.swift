@@ -5,12 +5,12 @@ extension SyncServer {
     /// Blobs and parts that are asked for at once.
     private static let erasedBlobs = 256
 
-    func heldBlobs(of scope: Scope) async throws -> Erasure {
-        var held = Erasure()
-        guard scope.subscope == nil, let blobs = store as? any BlobStore else { return held }
+    func countBlobs(of scope: Scope) async throws -> Erasure {
+        var kept = Erasure()
+        guard scope.subscope == nil, let blobs = store as? any BlobStore else { return kept }
         let tally = try await blobs.blobTally(of: scope, by: nil)
-        (held.blobs, held.parts) = (tally.blobs, tally.parts)
-        return held
+        (kept.blobs, kept.parts) = (tally.blobs, tally.parts)
+        return kept
     }
 
     /// Runs behind the mark, from which on nothing new comes.
@@ -27,7 +27,7 @@ extension SyncServer {
             gone.blobs += whole.count
             guard parts.isEmpty, whole.isEmpty else { continue }
             try await blobs.tidyBlobs(of: scope)
-            try await blobs.noteScan(of: scope, at: configuration.now())
+            try await blobs.noteScan(of: scope, at: configuration.moment())
             return gone
         }
     }

@@ -13,9 +13,9 @@ public struct BlobRehash: Hashable, Sendable {
     public var bytes: Int64 = 0
     /// Blobs whose bytes are not those of their name.
     public var damaged = 0
-    /// How many of them were removed.
+    /// How many damaged blobs were removed.
     public var removed = 0
-    /// The first of them, by scope and hash.
+    /// The first damaged ones, by scope and hash.
     public var list: [DamagedBlob] = []
 
     /// Nothing.
@@ -44,7 +44,7 @@ public struct DamagedBlob: Hashable, Sendable {
     public var scope: Scope
     /// Its name: the SHA-256 of the bytes that it should have.
     public var hash: String
-    /// How many it should have.
+    /// How many bytes it should have.
     public var size: Int64
     /// What is wrong.
     public var damage: Damage

@@ -8,31 +8,43 @@ public import TidemarkWire
 /// of the store's own for the rest.
 public protocol BlobStore: ChangeStore, BlobReader, BlobPartStore, BlobTender {}
 
-/// Reads blobs.
+/// Reads blobs. It is called from any task, several at once.
 public protocol BlobReader: Sendable {
     /// The blob of a hash; `nil` where the scope has none that is whole.
+    ///
+    /// - Throws: ``StoreUnavailable`` for what passes by itself; `CancellationError` in a cancelled task; an error of
+    ///   the store's own for the rest.
     func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob?
 
     /// Bytes of a blob from an offset below its size on: at least one, at most `limit`.
+    ///
+    /// - Throws: ``BlobRefusal/moved`` where the blob is gone; else as ``BlobReader/blob(_:in:)`` does.
     func bytes(of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int) async throws -> [UInt8]
 
     /// At most `limit` blobs of a scope behind a hash, in the order of their hashes, that were last seen before a
     /// moment.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func blobs(
         in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int
     ) async throws -> [StoredBlob]
 }
 
-/// Takes blobs in, piece by piece.
+/// Takes blobs in, piece by piece. It is called from any task, several at once.
 public protocol BlobPartStore: Sendable {
     /// The part that is kept for its caller.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func part(_ name: BlobPartName) async throws -> BlobPart?
 
     /// Begins a part, in the place of the one that has its name, and sets room aside for all of it.
+    ///
+    /// - Throws: ``BlobRefusal`` where there is no room, or the scope was erased; else as ``BlobReader/blob(_:in:)``
+    ///   does.
     func begin(_ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64) async throws -> BlobPart
 
     /// Appends bytes where a part ends, at most as many as its ``BlobPart/room``. Whatever ends the process, the first
-    /// of them are there or none. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
+    /// of them are there or none.
     ///
     /// - Parameters:
     ///   - bytes: the bytes, at least one.
@@ -40,47 +52,73 @@ public protocol BlobPartStore: Sendable {
     ///   - isLast: whether its caller sends no more for now: then all that is kept survives a power cut. `false` for
     ///     the bytes that complete a part, since it is finished next.
     ///   - moment: now, in milliseconds since 1970.
+    /// - Throws: ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile; else as
+    ///   ``BlobReader/blob(_:in:)`` does.
     func append(_ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64) async throws -> BlobPart
 
     /// Bytes of a part from an offset below its end on: at least one, at most `limit`.
+    ///
+    /// - Throws: ``BlobRefusal/moved`` where the part is gone; else as ``BlobReader/blob(_:in:)`` does.
     func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8]
 
     /// Makes a part that is complete, and whose hash was checked, the scope's blob. All its bytes survive a power cut
     /// when this returns. Answers whether the scope had none.
+    ///
+    /// - Throws: ``BlobRefusal`` where the part is gone or not complete, or the scope was erased; else as
+    ///   ``BlobReader/blob(_:in:)`` does.
     func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool
 
     /// Keeps a whole blob of one piece whose hash was checked: a part of its name is begun, gets all bytes and is
     /// finished in one change. All its bytes survive a power cut when this returns. Answers whether the scope had none.
+    ///
+    /// - Throws: ``BlobRefusal`` where there is no room, or the scope was erased; else as ``BlobReader/blob(_:in:)``
+    ///   does.
     func keep(_ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64) async throws -> Bool
 
     /// Removes a part; does nothing where it is gone or another has its name.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func drop(_ part: BlobPart) async throws
 
     /// At most `limit` parts that got no bytes since a moment: of a scope and a caller, or of all.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func parts(
         in scope: Scope?, of principal: String?, writtenBefore moment: Int64, limit: Int
     ) async throws -> [BlobPart]
 }
 
-/// Keeps and removes blobs.
+/// Keeps and removes blobs. It is called from any task, several at once.
 public protocol BlobTender: Sendable {
     /// Notes that blobs were named or asked for at a moment; one that was seen later stays so. Answers the hashes of
     /// which the scope has no blob.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func noteSeen(_ hashes: [String], in scope: Scope, at moment: Int64) async throws -> [String]
 
     /// Removes a blob unless it was seen since a moment. Answers whether it went.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) async throws -> Bool
 
     /// At most `limit` scopes behind one, in the order of their names, that hold blobs or parts.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func blobScopes(after scope: Scope?, limit: Int) async throws -> [BlobScope]
 
     /// Notes that all names of blobs in a scope were looked at, beginning at a moment.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func noteScan(of scope: Scope, at moment: Int64) async throws
 
     /// Counts a scope's blobs and parts, or a caller's parts there.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func blobTally(of scope: Scope, by principal: String?) async throws -> BlobTally
 
     /// Removes what a process has left behind in a scope that was ended between two steps.
+    ///
+    /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func tidyBlobs(of scope: Scope) async throws
 }
 
@@ -158,9 +196,9 @@ public struct BlobPart: Hashable, Sendable {
 
 /// The room that there is for a new part.
 public struct BlobRoom: Hashable, Sendable {
-    /// Of the scope, for blobs and parts as ``BlobTally/weight`` has it.
+    /// Bytes of the scope, for blobs and parts as ``BlobTally/weight`` has them.
     public var scope: Int64
-    /// Of the caller's parts in the scope, likewise.
+    /// Bytes of the caller's parts in the scope, likewise.
     public var caller: Int64
     /// How many parts the caller may have in the scope.
     public var parts: Int

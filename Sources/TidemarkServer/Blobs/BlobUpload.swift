@@ -31,7 +31,7 @@ package enum BlobReceipt: Hashable, Sendable {
 
 extension SyncServer {
     /// Pieces of a part after which an upload that goes on is made durable and noted.
-    private static let settledPieces: Int64 = 16
+    private static let durablePieces: Int64 = 16
 
     /// Takes the body of an upload in, a piece at a time. What has come of one that is cut stays.
     ///
@@ -72,7 +72,7 @@ extension SyncServer {
     ) async throws -> BlobPart {
         if let part = try await keptPart(name, upload) { return part }
         return try await opening(name.scope, access, isWritten) { blobs, room in
-            try await blobs.begin(name, size: upload.size, within: room, at: configuration.now())
+            try await blobs.begin(name, size: upload.size, within: room, at: configuration.moment())
         }
     }
 
@@ -130,7 +130,7 @@ extension SyncServer {
                 throw Self.mismatch(upload.size)
             }
             return try await opening(name.scope, access, isWritten) { blobs, room in
-                try await blobs.keep(whole, as: name, within: room, at: configuration.now())
+                try await blobs.keep(whole, as: name, within: room, at: configuration.moment())
             }
         }
     }
@@ -170,7 +170,7 @@ extension SyncServer {
                     // Finishing a part makes it durable.
                     let isWhole = part.kept + Int64(full.count) == part.size
                     part = try await keep(
-                        full, in: part, isLast: isLast && !isWhole || settles(part, at: configuration.now()))
+                        full, in: part, isLast: isLast && !isWhole || makesDurable(part, at: configuration.moment()))
                 }
             }
             guard received == upload.length else { throw Self.cut }
@@ -185,14 +185,14 @@ extension SyncServer {
     /// Appends bytes in a task of its own: a caller who goes, and with him his request's task, takes none of those
     /// away that he has sent.
     private func keep(_ bytes: [UInt8], in part: BlobPart, isLast: Bool) async throws -> BlobPart {
-        let (blobs, now) = (try blobStore(), configuration.now())
+        let (blobs, now) = (try blobStore(), configuration.moment())
         return try await outliving { try await blobs.append(bytes, to: part, isLast: isLast, at: now) }
     }
 
     /// Whether the next piece of a part is made durable and noted. The pieces of all its requests count, and so does
     /// the time: else one that is cut again and again would never be noted, and would go although bytes come.
-    private func settles(_ part: BlobPart, at now: Int64) -> Bool {
-        (part.kept / Int64(configuration.blobPieceBytes) + 1) % Self.settledPieces == 0
+    private func makesDurable(_ part: BlobPart, at now: Int64) -> Bool {
+        (part.kept / Int64(configuration.blobPieceBytes) + 1) % Self.durablePieces == 0
             || now - part.written > Self.seenStep
     }
 

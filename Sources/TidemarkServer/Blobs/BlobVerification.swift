@@ -59,7 +59,7 @@ extension SyncServer {
 
     private func verify(_ scope: Scope, _ blobs: any BlobStore, _ verification: inout BlobVerification) async throws {
         try Task.checkCancellation()
-        let now = configuration.now()
+        let now = configuration.moment()
         verification.scopes += 1
         var seen: [Scope: Version] = [:]
         verification.missing += try await noteNames(in: scope, blobs, at: now, &seen)

@@ -84,7 +84,7 @@ extension SyncServer {
     func used(_ hash: String, in scope: Scope) async throws -> StoredBlob? {
         let blobs = try blobStore()
         guard let blob = try await blobs.blob(hash, in: scope) else { return nil }
-        let now = configuration.now()
+        let now = configuration.moment()
         guard now - blob.seen > Self.seenStep else { return blob }
         return try await blobs.noteSeen([hash], in: scope, at: now).isEmpty ? blob : nil
     }
@@ -93,7 +93,7 @@ extension SyncServer {
     func livePart(_ name: BlobPartName) async throws -> BlobPart? {
         let blobs = try blobStore()
         guard let part = try await blobs.part(name) else { return nil }
-        guard configuration.now() - part.written > Self.partLifetime else { return part }
+        guard configuration.moment() - part.written > Self.partLifetime else { return part }
         try await blobs.drop(part)
         return nil
     }
@@ -114,7 +114,7 @@ extension SyncServer {
                 try await blobs.drop(part)
                 throw Self.mismatch(part.size)
             }
-            return try await blobs.finish(part, at: configuration.now())
+            return try await blobs.finish(part, at: configuration.moment())
         } catch BlobRefusal.moved {
             // Another request of the same caller was faster.
             if try await blobs.blob(part.name.hash, in: part.name.scope) != nil { return false }

@@ -37,7 +37,7 @@ extension SyncServer {
         var changeset = Changeset()
         build(&changeset)
         let operations = changeset.operations
-        let moment = configuration.now()
+        let moment = configuration.moment()
         let head: Version
         do {
             head = try await writeScope(scope) { writer in

@@ -26,7 +26,7 @@ extension SyncServer {
     ) throws -> DeviceNews? {
         guard let device else { return nil }
         let known = found?.standing
-        var standing = DeviceStanding(version: version, seen: configuration.now())
+        var standing = DeviceStanding(version: version, seen: configuration.moment())
         if version == nil, let oldest, known?.firstHeld.map({ oldest < $0 }) ?? true { standing.oldest = oldest }
         let words = report?.withoutRemedy
         // One that tells of a remedy alone is from a device that tells nothing of itself.

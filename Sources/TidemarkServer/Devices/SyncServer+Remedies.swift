@@ -30,7 +30,7 @@ extension SyncServer {
         let found = try await store.devices(query).devices
         let users = Set(found.map(\.name.principal))
         guard users.count < 2 else { throw RemedyError.ambiguousDevice(client, users: users.sorted()) }
-        let moment = configuration.now()
+        let moment = configuration.moment()
         var asked: [FleetDevice] = []
         for var device in found {
             let name = device.name

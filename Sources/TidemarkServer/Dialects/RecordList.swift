@@ -48,7 +48,7 @@ extension SyncServer {
             throw Problem(.limitOutOfRange, "\(query.filters.count) filters; one request may have \(Limits.filters).")
         }
         let limit = try pageLimit(query.limit)
-        let (key, byteBudget, now) = (store.tokenKey, limits.pageBytes, configuration.now())
+        let (key, byteBudget, now) = (store.tokenKey, limits.pageBytes, configuration.moment())
         return try await readScope(query.scope, for: access.principal) { reader in
             var query = query
             query.entity = self.spelling(of: query.entity, in: reader.state)

@@ -110,14 +110,14 @@ extension SyncServer {
         guard Identifier.isEntity(write.entity) else {
             throw Problem(.invalidIdentifier, "The entity's name is not of the allowed form.")
         }
-        let moment = configuration.now()
+        let moment = configuration.moment()
         let (written, head) = try await withoutGrants { grants in
             try await writeScope(write.scope, for: access.principal) { writer in
                 let superseded = writer.state.superseded
                 try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush, at: moment)
                 let head = writer.state.head
                 var attempt = WriteAttempt(self, writer, write, access, at: moment)
-                var written = try writer.holdingReferences(of: access, grants: grants) { try attempt.take() }
+                var written = try writer.checkingReferences(of: access, grants: grants) { try attempt.take() }
                 // The record's own table may have changed it: its changes are in the same answer.
                 try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush + 2, at: moment)
                 if !written.isReplayed { written.record = try attempt.present() }

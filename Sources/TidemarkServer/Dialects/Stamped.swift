@@ -30,11 +30,11 @@ extension SyncServer {
         let limit = try pageLimit(request.limit)
         // A request that will be refused for its stamp must not have applied anything.
         let known = try await readScope(scope, for: access.principal) {
-            try $0.boundary(of: request.clientStamp, began: request.began, now: self.configuration.now()).position
+            try $0.boundary(of: request.clientStamp, began: request.began, now: self.configuration.moment()).position
         }
         var outcome = StampedOutcome()
         while outcome.taken < request.items.count {
-            let (before, moment) = (outcome, configuration.now())
+            let (before, moment) = (outcome, configuration.moment())
             let (after, head) = try await withoutGrants { grants in
                 try await writeScope(scope, for: access.principal) { writer in
                     let superseded = writer.state.superseded
@@ -42,7 +42,7 @@ extension SyncServer {
                     try self.takeCaptured(writer, scope, limit: Self.capturedBeforePush, at: moment)
                     var push = StampedPush(
                         self, writer, request, before, knowing: known, in: scope, access, at: moment)
-                    try writer.holdingReferences(of: access, grants: grants) { try push.take() }
+                    try writer.checkingReferences(of: access, grants: grants) { try push.take() }
                     try self.takeCaptured(
                         writer, scope,
                         limit: Self.capturedBeforePush + 2 * (push.outcome.taken - before.taken), at: moment)
@@ -58,7 +58,7 @@ extension SyncServer {
             var page = StampedPage(
                 reader: reader, rows: RowSplicer(limit: limit, byteBudget: byteBudget), withheld: withheld)
             let start = try reader.boundary(
-                of: request.clientStamp, began: request.began, now: self.configuration.now())
+                of: request.clientStamp, began: request.began, now: self.configuration.moment())
             return try page.write(request, done, from: start) { self.spelling(of: $0, in: reader.state) }
         }
     }
@@ -288,7 +288,7 @@ private struct StampedPage {
         try reader.changes(
             after: start.position, through: reader.state.head, tombstonesAfter: start.tombstonesAfter
         ) { change in
-            if change.kind == .idmap || withheld.holdRow(change) || outcome.verbatim.contains(change.version)
+            if change.kind == .idmap || withheld.containsEntity(of: change) || outcome.verbatim.contains(change.version)
                 || isTold(change)
             {
                 guard rows.passOver(change) else { return false }

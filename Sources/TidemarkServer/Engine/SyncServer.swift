@@ -1,17 +1,12 @@
+public import Foundation
 import TidemarkCore
 package import TidemarkWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// The server's engine: it takes operations into a log and gives out what changed.
 ///
-/// A server has no state of its own beside its store, so any number of them may share one. Making one does nothing;
-/// ``sweepContinuously()`` keeps the log small until its task is cancelled; a Hummingbird application does so by naming
-/// the engine among its services.
+/// A server has no state of its own beside its store, so any number of them may share one; each may be used from any
+/// task. Making one does nothing; ``sweepContinuously()`` keeps the log small until its task is cancelled; a
+/// Hummingbird application does so by naming the engine among its services.
 ///
 /// ```swift
 /// let sync = SyncServer(store: try SQLiteStore(path: "sync.sqlite"), entities: [.state("todo"), .events("audit")])
@@ -93,8 +88,10 @@ public final class SyncServer: Sendable {
         /// Hears what became of each call of a hook, on any thread: for logs and counters.
         public var onHookEvent: @Sendable (HookEvent) -> Void = { _ in }
         package var hookTimes = HookRunner.Times()
-        /// The clock, in milliseconds since 1970; asked on any thread.
-        public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+        /// The clock; asked on any thread.
+        public var now: @Sendable () -> Date = { Date() }
+        /// The clock as the log has it: in milliseconds since 1970.
+        package func moment() -> Int64 { now().milliseconds }
         /// Time that only grows, by which work is bounded.
         package var uptime: @Sendable () -> Duration = {
             [clock = ContinuousClock(), start = ContinuousClock().now] in clock.now - start

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkCore
 public import TidemarkWire
 
@@ -78,21 +79,21 @@ extension SyncServer {
     }
 
     private func erase(one scope: Scope, isRehearsal: Bool, marksUnknown: Bool = false) async throws -> Erasure {
-        var (held, state) = try await store.read(scope) { (try $0.held(by: nil), $0.state) }
-        held.add(try await heldBlobs(of: scope))
+        var (kept, state) = try await store.read(scope) { (try $0.countKept(by: nil), $0.state) }
+        kept.add(try await countBlobs(of: scope))
         var erasure = Erasure()
-        let isKnown = !held.isEmpty || state != ScopeState()
+        let isKnown = !kept.isEmpty || state != ScopeState()
         guard isKnown || marksUnknown && !isRehearsal else { return erasure }
-        (erasure.scopes, erasure.erasedAt) = (isKnown ? 1 : 0, state.erasedAt)
+        (erasure.scopes, erasure.erasedAt) = (isKnown ? 1 : 0, state.erasedAt.map(Date.init(milliseconds:)))
         if isRehearsal {
-            erasure.add(held)
+            erasure.add(kept)
             return erasure
         }
         // First of all, and durable: whatever becomes of the rest, nobody reads or writes here any more.
-        let moment = configuration.now()
+        let moment = configuration.moment()
         erasure.erasedAt = try await store.write(scope) { writer in
             try writer.markErased(at: moment)
-            return writer.state.erasedAt
+            return writer.state.erasedAt.map(Date.init(milliseconds:))
         }
         nudges.end(of: scope)
         keptPages.forget(scope)
@@ -111,10 +112,10 @@ extension SyncServer {
             let scopes = try await store.scopes(after: last, limit: Self.erasureScopes)
             for scope in scopes {
                 try Task.checkCancellation()
-                let held = try await store.read(scope) { try $0.held(by: principal) }
-                guard !held.isEmpty else { continue }
+                let kept = try await store.read(scope) { try $0.countKept(by: principal) }
+                guard !kept.isEmpty else { continue }
                 erasure.scopes += 1
-                erasure.add(isRehearsal ? held : try await eraseSteps(of: principal, in: scope))
+                erasure.add(isRehearsal ? kept : try await eraseSteps(of: principal, in: scope))
             }
             guard scopes.count == Self.erasureScopes else { break }
             last = scopes.last

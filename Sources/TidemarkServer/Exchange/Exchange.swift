@@ -91,7 +91,7 @@ extension SyncServer {
         answer.raw(pushed.results)
         answer.raw("]")
         if let head = pushed.head { tell(request.scope, head) }
-        answer.member("syncedAt", configuration.now())
+        answer.member("syncedAt", configuration.moment())
         switch mode {
         case .pushAndPull:
             // A device without a checkpoint may have lost the row that it edits: it gets the whole one.

@@ -88,7 +88,7 @@ extension SyncServer {
     /// The time until a moment by the engine's clock, in milliseconds; at most a day, so that a clock which is set is
     /// noticed.
     package func millisecondsUntil(_ moment: Int64) -> Int64 {
-        let (rest, overflow) = moment.subtractingReportingOverflow(configuration.now())
+        let (rest, overflow) = moment.subtractingReportingOverflow(configuration.moment())
         return min(overflow ? .max : rest, 86_400_000)
     }
 }

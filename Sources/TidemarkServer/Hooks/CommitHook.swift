@@ -1,3 +1,4 @@
+public import Foundation
 package import TidemarkCore
 public import TidemarkWire
 
@@ -108,11 +109,11 @@ public struct CommitNotice: Hashable, Sendable {
     public var epoch: String
     /// How many versions have come since the head that was told before.
     public var changes: Int64
-    /// When the head was committed, in milliseconds since 1970.
-    public var time: Int64
+    /// When the head was committed.
+    public var time: Date
 
     /// Makes news from its parts, for tests of what a hook does.
-    public init(scope: Scope, head: Version, epoch: String, changes: Int64, time: Int64) {
+    public init(scope: Scope, head: Version, epoch: String, changes: Int64, time: Date) {
         (self.scope, self.head, self.epoch, self.changes, self.time) = (scope, head, epoch, changes, time)
     }
 }
@@ -123,8 +124,8 @@ public struct HookEvent: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         /// It was taken.
         case told
-        /// It is sent again after so many milliseconds.
-        case failed(retryAfter: Int64)
+        /// It is sent again after that time.
+        case failed(retryAfter: Duration)
         /// It was refused, or has failed, too often, and is sent no more; the scope's next commit is.
         case givenUp
         /// The receiver wants no more: the hook rests until the server starts again.
@@ -141,8 +142,8 @@ public struct HookEvent: Hashable, Sendable {
     public var kind: Kind
     /// Why, without row data and secrets: `status 503`.
     public var reason: String
-    /// From the commit to now, in milliseconds; for a store that fails, since when it does.
-    public var lag: Int64
+    /// From the commit to now; for a store that fails, since when it does.
+    public var lag: Duration
     /// Scopes that this node knows to have news for the hook.
     public var behind: Int
 }

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkCore
 import TidemarkWire
 
@@ -87,7 +88,7 @@ package actor HookRunner {
         _ hook: CommitHook, _ names: HookNames, _ store: any HookStore, _ configuration: SyncServer.Configuration
     ) {
         (self.hook, self.names, self.store) = (hook, names, store)
-        (now, uptime, report) = (configuration.now, configuration.uptime, configuration.onHookEvent)
+        (now, uptime, report) = (configuration.moment, configuration.uptime, configuration.onHookEvent)
         times = configuration.hookTimes
         machine = Self.machine(of: hook)
         nextLook = Instant(milliseconds: configuration.uptime().milliseconds)
@@ -299,8 +300,8 @@ package actor HookRunner {
     // MARK: Calls
 
     private func call(_ news: HookMachine.News) async {
-        let notice = CommitNotice(
-            scope: news.scope, head: news.head, epoch: news.epoch, changes: news.head - news.told, time: news.time)
+        let (changes, time) = (news.head - news.told, Date(milliseconds: news.time))
+        let notice = CommitNotice(scope: news.scope, head: news.head, epoch: news.epoch, changes: changes, time: time)
         let ended = await HookCall.outcome(of: hook, notice, patience: times.patience) {
             await self.hasEnded(notice.scope)
         }
@@ -313,14 +314,14 @@ package actor HookRunner {
         let kind: HookEvent.Kind =
             switch consequence {
             case .told: .told
-            case .retry(let wait): .failed(retryAfter: wait)
+            case .retry(let wait): .failed(retryAfter: .milliseconds(wait))
             case .givenUp: .givenUp
             case .stopped: .stopped
             }
         report(
             HookEvent(
-                hook: hook.name, notice: notice, kind: kind, reason: reason, lag: max(0, now() - notice.time),
-                behind: machine.behind))
+                hook: hook.name, notice: notice, kind: kind, reason: reason,
+                lag: .milliseconds(max(0, now() - news.time)), behind: machine.behind))
         names.wake()
     }
 
@@ -392,7 +393,7 @@ package actor HookRunner {
             report(
                 HookEvent(
                     hook: hook.name, notice: nil, kind: .unavailable, reason: "\(work.rawValue): \(reason)",
-                    lag: now - trouble.since, behind: machine.behind))
+                    lag: .milliseconds(now - trouble.since), behind: machine.behind))
         }
         troubles[work] = trouble
     }

@@ -27,7 +27,7 @@ extension SyncServer {
         let standings = hooks.compactMap { $0.names.standing.withLock { $0 } }
         guard !standings.isEmpty else { return nil }
         let ages = standings.compactMap(\.oldest).map { moment in
-            let (age, overflow) = configuration.now().subtractingReportingOverflow(moment)
+            let (age, overflow) = configuration.moment().subtractingReportingOverflow(moment)
             return overflow ? 0 : max(0, age / 1000)
         }
         return (standings.reduce(0) { $0 + $1.behind }, ages.max())

@@ -108,7 +108,7 @@ extension SyncServer {
         try reader.changes(
             after: scan.position, through: scan.horizon, tombstonesAfter: scan.tombstonesAfter
         ) { change in
-            if withheld.holdRow(change) {
+            if withheld.containsEntity(of: change) {
                 guard rows.passOver(change) else { return false }
             } else if !own.contains(change.version) {
                 guard rows.hasRoom(for: change) else { return false }

@@ -38,13 +38,13 @@ extension SyncServer {
         _ request: ExchangeRequest, since checkpoint: Checkpoint?, access: Access, grants: [Scope: Bool]
     ) async throws -> PushResult {
         guard !request.operations.isEmpty || !request.acked.isEmpty else { return PushResult() }
-        let moment = configuration.now()
+        let moment = configuration.moment()
         let device = DeviceName(principal: access.principal, client: request.clientID)
         return try await writeScope(request.scope, for: access.principal) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
             let superseded = writer.state.superseded
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
-            var push = try writer.holdingReferences(of: access, grants: grants) {
+            var push = try writer.checkingReferences(of: access, grants: grants) {
                 try Push.takingAll(request, of: access, writer: writer, server: self, at: moment)
             }
             // Changes that the tables made of the push are in the log with it, and in the same answer: up to two notes
@@ -79,8 +79,8 @@ struct Push {
     var chains: [OperationKey: ChainLink] = [:]
     /// The user's recent deletes of entities that have a brake, as far as they were asked for.
     var tallies: [EntityKey: DeleteTally] = [:]
-    /// Whether the caller's edits are settled by their stamps, whatever is declared (D3); where a person decides, that
-    /// stays so.
+    /// Whether conflicts of the caller's edits are resolved by their stamps, whatever is declared (D3); where a person
+    /// decides, that stays so.
     var hasStamps = false
     /// The user's recent growth of the scope, where it counts and was asked for.
     var growth: GrowthTally?
@@ -263,7 +263,7 @@ extension Push {
         if sent.kind == .void { return (Verdict(.applied), false) }
         let operation = server.spelled(sent, in: writer.state)
         // The operation was not lost after all: its lane is not known any more, but its effect is.
-        if let original = operation.original, writer.state.history.holds(original) {
+        if let original = operation.original, writer.state.history.contains(original) {
             var verdict = Verdict(.outcomeUnknown)
             verdict.id = try knownID(of: operation)
             return (verdict, false)
@@ -369,7 +369,7 @@ extension Operation {
 }
 
 extension Verdict {
-    /// A short verdict of an operation, where there is no room for more: that it is settled, and at which version, or
+    /// A short verdict of an operation, where there is no room for more: that it is done with, and at which version, or
     /// that it waits.
     fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
         self.init(tookEffect ? .outcomeUnknown : .deferred, version: tookEffect ? version : nil)

@@ -26,9 +26,9 @@ extension SyncServer {
 }
 
 extension ScopeWriter {
-    /// Holds what a caller writes to the scopes that rows of attached tables may refer to; the server's own programs
-    /// are not held to them.
-    func holdingReferences<Result>(
+    /// Checks what a caller writes against the scopes that rows of attached tables may refer to; the server's own
+    /// programs are not held to them.
+    func checkingReferences<Result>(
         of access: Access, grants: [Scope: Bool], _ body: () throws -> Result
     ) throws -> Result {
         guard let tables = self as? any TableScopeWriter, !access.isService else { return try body() }

@@ -1,3 +1,4 @@
+public import Foundation
 import TidemarkCore
 public import TidemarkWire
 
@@ -27,8 +28,8 @@ public struct Rejection: Hashable, Sendable, Identifiable {
     public var code: String
     /// Why, for people.
     public var detail: String
-    /// When, in milliseconds since 1970.
-    public var rejectedAt: Int64
+    /// When.
+    public var rejectedAt: Date
 
     /// Bytes of fields that are kept with a rejection.
     public static let fieldLimit = StoredRejection.fieldLimit
@@ -106,6 +107,7 @@ extension Rejection {
             id: stored.id, scope: stored.scope, entity: stored.entity, record: stored.record,
             isDelete: stored.isDelete, fields: stored.fields.flatMap { try? DataObject(stored: $0).values },
             principal: stored.lane.principal, client: stored.lane.client, lane: stored.lane.lane,
-            number: stored.number, code: stored.code, detail: stored.detail, rejectedAt: stored.time)
+            number: stored.number, code: stored.code, detail: stored.detail, rejectedAt: Date(milliseconds: stored.time)
+        )
     }
 }

@@ -51,7 +51,7 @@ extension SyncServer {
         elapsed: Duration = .zero, trustingClock: Bool = false, isRehearsal: Bool = false
     ) async throws -> Compaction {
         var compaction = Compaction()
-        compaction.wall = configuration.now()
+        compaction.wall = configuration.moment()
         compaction.present = try await present(
             at: compaction.wall, elapsed: trustingClock ? nil : elapsed.milliseconds, isRehearsal: isRehearsal)
         if !isRehearsal {

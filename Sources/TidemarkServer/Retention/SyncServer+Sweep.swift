@@ -22,6 +22,6 @@ extension SyncServer {
     public func sweep() async throws -> Int {
         let window = configuration.window.components.seconds * 1000
         return try await store.sweep(
-            supersededBefore: configuration.now() - window, limit: configuration.sweepLimit)
+            supersededBefore: configuration.moment() - window, limit: configuration.sweepLimit)
     }
 }

@@ -1,6 +1,8 @@
 import TidemarkCore
 public import TidemarkWire
 
+public import struct Foundation.Date
+
 /// A rule of the operator's own for one entity: it looks at each edit that a device sends and takes it, changes it, or
 /// refuses it with a reason.
 ///
@@ -27,7 +29,7 @@ public struct EntityRule: Sendable {
     /// - Parameters:
     ///   - entity: the entity whose edits it looks at.
     ///   - includingCommits: whether ``SyncServer/commit(to:_:)`` is held to it too.
-    ///   - decide: what becomes of an edit.
+    ///   - decide: what becomes of an edit. It is asked on the thread of the transaction.
     public init(
         _ entity: String, includingCommits: Bool = false,
         decide: @escaping @Sendable (Edit) throws -> Decision
@@ -83,8 +85,8 @@ public struct EntityRule: Sendable {
         public var base: Fields
         /// The sender of the edit.
         public var caller: Caller
-        /// The server's time, in milliseconds since 1970.
-        public var moment: Int64
+        /// The server's time.
+        public var moment: Date
 
         /// The record as it would be with all of the edit's fields taken; empty for a delete.
         public var proposed: Fields { isDelete ? [:] : (current ?? [:]).overlaid(with: mine) }
@@ -174,7 +176,7 @@ struct Ruling {
         return EntityRule.Edit(
             scope: scope, entity: operation.entity, id: record, isDelete: operation.kind == .delete,
             mine: EntityRule.Fields(mine), current: current?.data.map { EntityRule.Fields($0.values) }, base: base,
-            caller: caller, moment: moment)
+            caller: caller, moment: Date(milliseconds: moment))
     }
 
     private static func refusal(_ code: String, _ detail: String, _ hint: String) -> Verdict.Refusal {

@@ -28,7 +28,7 @@ extension SyncServer {
         _ = try pageLimit(query.limit)
         let device = try access.device(query.client)
         let remembered = access.remembered(device)
-        let (key, declarations, now) = (store.tokenKey, declarations, configuration.now())
+        let (key, declarations, now) = (store.tokenKey, declarations, configuration.moment())
         let limit = min(Self.sharedRows, limits.maximumPage)
         let (page, news) = try await readScope(query.scope, for: access.principal) {
             reader -> (SharedPage?, DeviceNews?) in
@@ -66,7 +66,7 @@ extension SyncServer {
             throw Problem(.notFound, "There is no page at this address.")
         }
         func rest() throws(Problem) -> Int64 {
-            let now = configuration.now()
+            let now = configuration.moment()
             guard let rest = sharedHandles.withLock({ $0.rest(until: page.expires, at: now) }) else {
                 throw Problem(.pageExpired, "The page's address has expired.")
             }

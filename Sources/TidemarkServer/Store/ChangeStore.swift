@@ -5,39 +5,46 @@ public import TidemarkWire
 /// A store gives transactions and rows; every rule is the engine's. Two implementations must behave alike, so the seam
 /// is small and each of its promises is tested by one suite for all stores.
 ///
-/// Its functions are called from any task, several at once. Bodies run on a thread or queue of the store's own, which
-/// they hold up while they run; the calls throw what the body throws, ``StoreUnavailable`` for what passes by itself,
-/// and an error of the store's own for the rest.
+/// Its functions are called from any task, several at once. Bodies run on a thread of the store's choice, which they
+/// hold up while they run; the calls throw what the body throws, ``StoreUnavailable`` for what passes by itself, and an
+/// error of the store's own for the rest.
 public protocol ChangeStore: HistoryStore, RejectionStore, FleetStore, WatchedStore {
     /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
     var tokenKey: [UInt8] { get }
 
-    /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up. A body may run again,
-    /// where the store was lost meanwhile. Readers that wait take turns by `caller`: whom the read is for, and empty
-    /// for the server itself.
+    /// Runs `body` on a consistent view of one scope, on a thread of the store's choice. Other scopes and writers are
+    /// not held up. A body may run again, where the store was lost meanwhile. Readers that wait take turns by
+    /// `caller`: whom the read is for, and empty for the server itself.
+    ///
+    /// - Throws: what the body throws; ``StoreUnavailable`` for what passes by itself, and where too many calls wait
+    ///   already; `CancellationError` in a cancelled task; an error of the store's own for the rest.
     func read<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result
 
-    /// Runs `body` as the only writer of one scope and returns when all that it wrote is durable.
+    /// Runs `body` as the only writer of one scope, on a thread of the store's choice, and returns when all that it
+    /// wrote is durable.
     ///
     /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone. A body may run
     /// more than once, as long as nothing of its former run is there: it has no effect but through its writer. Those
     /// who wait take turns, by `caller`; one whose task was cancelled before its turn is not run.
+    ///
+    /// - Throws: what the body throws; ``StoreUnavailable`` for what passes by itself, and where too many calls wait
+    ///   already; `CancellationError` in a cancelled task; an error of the store's own for the rest.
     func write<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result
 }
 
 extension ChangeStore {
-    /// Reads for the server itself.
+    /// Reads for the server itself. The body runs on a thread of the store's choice.
     ///
     /// - Throws: as the store's ``read(_:for:_:)``.
     public func read<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result { try await read(scope, for: "", body) }
 
-    /// Writes for the server itself.
+    /// Writes for the server itself. The body runs on a thread of the store's choice.
     ///
     /// - Throws: as the store's ``write(_:for:_:)``.
     public func write<Result: Sendable>(

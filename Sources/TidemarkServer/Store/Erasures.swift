@@ -1,18 +1,27 @@
-/// Counts what an erasure would remove from a scope.
+public import Foundation
+
+/// Counts what an erasure would remove from a scope. It is used on one thread, as ``ScopeReader`` is.
 public protocol ErasureReader {
     /// Counts the things that are kept in the scope under a principal's name, or, with `nil`, all that an erasure of
     /// the scope removes.
-    func held(by principal: String?) throws -> Erasure
+    ///
+    /// - Throws: an error of the store's own, as ``ScopeReader`` says.
+    func countKept(by principal: String?) throws -> Erasure
 }
 
-/// Erases a scope, or the things that are kept in it under a principal's name, in steps.
+/// Erases a scope, or the things that are kept in it under a principal's name, in steps. It is used on one thread, as
+/// ``ScopeWriter`` is.
 public protocol ErasureWriter: ErasureReader {
     /// Marks the scope as erased since a moment: it has no entities, digests, openings and sizes any more, and its head
     /// is one more, so that whoever watches it looks. Does nothing where it is marked.
+    ///
+    /// - Throws: an error of the store's own, as ``ScopeWriter`` says.
     func markErased(at moment: Int64) throws
 
-    /// Removes some of what ``ErasureReader/held(by:)`` counts, at most `limit` of it and, of the scope's rows, few
-    /// large ones at once; nothing only where nothing is left. Answers what went.
+    /// Removes some of what ``ErasureReader/countKept(by:)`` counts, at most `limit` of it and, of the scope's rows,
+    /// few large ones at once; nothing only where nothing is left. Answers what went.
+    ///
+    /// - Throws: an error of the store's own, as ``ScopeWriter`` says.
     func erase(of principal: String?, limit: Int) throws -> Erasure
 }
 
@@ -38,8 +47,8 @@ public struct Erasure: Hashable, Sendable {
     public var parts = 0
     /// Scopes in which there was something.
     public var scopes = 0
-    /// When the scope was erased, for the first time, in milliseconds since 1970; `nil`: it is not.
-    public var erasedAt: Int64?
+    /// When the scope was erased, for the first time; `nil`: it is not.
+    public var erasedAt: Date?
 
     /// Nothing.
     public init() {}

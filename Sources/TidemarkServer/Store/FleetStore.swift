@@ -1,8 +1,12 @@
+public import Foundation
 public import TidemarkWire
 
 /// Lists devices for an operator. It is called from any task, and throws as ``HistoryStore`` does.
 public protocol FleetStore: Sendable {
     /// The devices that a question asks for, in its order, and how many there are of them in all.
+    ///
+    /// - Throws: ``StoreUnavailable`` for what passes by itself; `CancellationError` in a cancelled task; an error of
+    ///   the store's own for the rest.
     func devices(_ query: FleetQuery) async throws -> FleetPage
 }
 
@@ -30,8 +34,8 @@ public struct FleetQuery: Hashable, Sendable {
     public var leastBehind: Int64?
     /// Devices with a failure, refused edits or quarantined rows.
     public var hasTrouble = false
-    /// Devices that were last heard of before a moment, in milliseconds since 1970.
-    public var seenBefore: Int64?
+    /// Devices that were last heard of before a moment.
+    public var seenBefore: Date?
     /// What comes first.
     public var order = Order.behind
     /// Devices that are listed, at most.
@@ -47,31 +51,31 @@ public struct FleetDevice: Hashable, Sendable {
     public var scope: Scope
     /// The device, by its user's name and its own.
     public var name: DeviceName
-    /// When it was last written down as heard of, in milliseconds since 1970: at most an hour before it was heard of.
-    public var seen: Int64
+    /// When it was last written down as heard of: at most an hour before it was heard of.
+    public var seen: Date
     /// Changes that came behind the checkpoint which it showed then.
     public var behind: Int64
-    /// When the first of those came that are still kept, in milliseconds since 1970.
-    public var behindSince: Int64?
+    /// When the first of those came that are still kept.
+    public var behindSince: Date?
     /// The device's own word; `nil` for one that tells nothing.
     public var report: DeviceReport?
-    /// When it told that, in milliseconds since 1970.
-    public var reportedAt: Int64?
+    /// When it told that.
+    public var reportedAt: Date?
     /// What the operator asked of it last, and what came of that in the device's own word; `nil`: nothing.
     public var remedy: KeptRemedy?
 
     /// Makes a device from its parts.
-    public init(scope: Scope, name: DeviceName, seen: Int64, behind: Int64) {
+    public init(scope: Scope, name: DeviceName, seen: Date, behind: Int64) {
         self.scope = scope
         self.name = name
         self.seen = seen
         self.behind = behind
     }
 
-    /// When the oldest edit that waits was made, in milliseconds since 1970, as far as the device has told.
-    public var oldestEdit: Int64? {
+    /// When the oldest edit that waits was made, as far as the device has told.
+    public var oldestEdit: Date? {
         guard let report, let age = report.oldest, let reportedAt else { return nil }
-        return reportedAt - age * 1000
+        return reportedAt - TimeInterval(age)
     }
 }
 
@@ -79,7 +83,7 @@ public struct FleetDevice: Hashable, Sendable {
 public struct FleetPage: Hashable, Sendable {
     /// Devices, as many as the question takes.
     public var devices: [FleetDevice]
-    /// How many there are in all.
+    /// How many devices there are in all.
     public var total: Int
 
     /// Makes a page from its parts.

@@ -5,15 +5,23 @@ public import TidemarkWire
 /// task, and throws as ``HistoryStore`` does.
 public protocol RejectionStore: Sendable {
     /// The refused edits that are kept, of one scope or of all, newest first; with `id`, the one of this number.
+    ///
+    /// - Throws: ``StoreUnavailable`` for what passes by itself; `CancellationError` in a cancelled task; an error of
+    ///   the store's own for the rest.
     func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection]
 
     /// Takes a refused edit off the list; `false` where it is not there (any more).
+    ///
+    /// - Throws: ``StoreUnavailable`` for what passes by itself; `CancellationError` in a cancelled task; an error of
+    ///   the store's own for the rest.
     func discardRejection(_ id: Int64) async throws -> Bool
 }
 
-/// Puts refused edits of one scope on the operator's list.
+/// Puts refused edits of one scope on the operator's list. It is used on one thread, as ``ScopeWriter`` is.
 public protocol RejectionWriter {
     /// Keeps a refused edit for the operator, and of the scope's about the `limit` newest: nobody pushes out another's.
+    ///
+    /// - Throws: an error of the store's own, as ``ScopeWriter`` says.
     func keep(_ rejection: StoredRejection, limit: Int) throws
 }
 

@@ -1,13 +1,18 @@
 public import TidemarkWire
 
-/// A store whose records may also stand in tables of the operator's own, which other programs write to.
+/// A store whose records may also stand in tables of the operator's own, which other programs write to. It is called
+/// from any task, as every store is.
 public protocol TableStore: ChangeStore {
     /// The names of at most `limit` scopes, behind one and in the order of their bytes, in which other programs have
     /// written what the log does not hold yet.
+    ///
+    /// - Throws: ``StoreUnavailable`` for what passes by itself; `CancellationError` in a cancelled task; an error of
+    ///   the store's own for the rest.
     func capturedScopes(after scope: Scope?, limit: Int) async throws -> [Scope]
 }
 
-/// The one writer of a scope whose records may also stand in tables of the operator's own.
+/// The one writer of a scope whose records may also stand in tables of the operator's own. It is used on one thread, as
+/// ``ScopeWriter`` is.
 ///
 /// Each appended row goes into the table too, in the same transaction; ``LogWriter/append(_:at:)`` throws a
 /// ``RowRefusal`` where the table does not take it, and nothing of it is done then.
@@ -22,6 +27,7 @@ public protocol TableScopeWriter: ScopeWriter {
     ///   - limit: how many notes, at the most.
     ///   - recordBytes: how large a record may be; a row that holds more need not be read.
     ///   - take: what is done with each record.
+    /// - Throws: what `take` throws, or an error of the store's own, as ``ScopeWriter`` says.
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
 
     /// Runs a body whose rows go into their tables together, behind it. Where a table does not take one of them, all is
@@ -30,7 +36,7 @@ public protocol TableScopeWriter: ScopeWriter {
     /// - Parameters:
     ///   - records: the records that the body will write to, as far as they are known.
     ///   - body: the writes.
-    /// - Throws: what the body throws.
+    /// - Throws: what the body throws, or an error of the store's own, as ``ScopeWriter`` says.
     func together<Result>(_ records: [(entity: String, id: RecordID)], _ body: () throws -> Result) throws -> Result
 
     /// Runs a body whose rows are a device's: they refer to rows of this scope, and of those others that the caller may

@@ -65,7 +65,7 @@ extension SyncServer {
         do {
             try await markErased(behindParentOf: scope)
             for _ in 0..<Self.capturedRounds {
-                let moment = configuration.now()
+                let moment = configuration.moment()
                 let (taken, head) = try await store.write(scope) { writer in
                     let superseded = writer.state.superseded
                     let taken = try self.takeCaptured(writer, scope, limit: limit, at: moment)
@@ -83,7 +83,7 @@ extension SyncServer {
     /// A sub-scope that was declared after its scope was erased is erased too: what is written for it is let go of.
     private func markErased(behindParentOf scope: Scope) async throws {
         guard scope.subscope != nil, try await store.read(scope.parent, { $0.state.erasedAt }) != nil else { return }
-        let moment = configuration.now()
+        let moment = configuration.moment()
         try await store.write(scope) { try $0.markErased(at: moment) }
     }
 

@@ -55,7 +55,7 @@ extension World {
         let message = messages.remove(at: place % messages.count)
         note("\(message.device) \(message.response == nil ? "request" : "answer") \(fate)")
         if let response = message.response { answer(message, response, fate) } else { ask(message, fate) }
-        settle()
+        quiesce()
     }
 
     private func ask(_ message: Message, _ fate: Step.Fate) {

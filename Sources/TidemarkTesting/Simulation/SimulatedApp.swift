@@ -26,8 +26,9 @@ public struct SimulatedApp: Sendable {
         /// - Parameters:
         ///   - name: what it is called in scripts: one word, without blanks.
         ///   - isGroup: whether its edits belong together: on the server all of them are taken, or none.
-        ///   - perform: does it. It may draw from the choices, and from nothing else that is random. What the schema
-        ///     refuses (`SQLITE_CONSTRAINT`) is undone and forgiven; any other error fails the simulation.
+        ///   - perform: does it, on the queue of the device's file. It may draw from the choices, and from nothing else
+        ///     that is random. What the schema refuses (`SQLITE_CONSTRAINT`) is undone and forgiven; any other error
+        ///     fails the simulation.
         public init(
             _ name: String, isGroup: Bool = false,
             _ perform: @escaping @Sendable (Database, inout Choices) throws -> Void
@@ -42,7 +43,7 @@ public struct SimulatedApp: Sendable {
         ///
         /// - Parameters:
         ///   - name: what it is called in scripts: one word, without blanks.
-        ///   - bytes: makes the bytes, of the choices alone.
+        ///   - bytes: makes the bytes, of the choices alone, on the world's own thread.
         ///   - perform: writes the reference, in a transaction as that of any act.
         public init(
             _ name: String, adding bytes: @escaping @Sendable (inout Choices) -> [UInt8],
@@ -61,14 +62,14 @@ public struct SimulatedApp: Sendable {
         public var name: String
         let holds: @Sendable (Database) throws -> Bool
 
-        /// Makes an invariant from a question to the database.
+        /// Makes an invariant from a question to the database, which is asked on the queue of the device's file.
         public init(_ name: String, holds: @escaping @Sendable (Database) throws -> Bool) {
             self.name = name
             self.holds = holds
         }
     }
 
-    /// Makes the app's schema in an empty file: its migrations.
+    /// Makes the app's schema in an empty file, on the file's queue: its migrations.
     public var migrate: @Sendable (Database) throws -> Void
     /// The tables in sync.
     public var tables: [SyncedTable]
@@ -109,7 +110,7 @@ public struct SimulatedApp: Sendable {
     ///   - tables: the tables in sync.
     ///   - scopes: the scopes that every device follows.
     ///   - acts: what users do; at least one.
-    ///   - migrate: makes the app's schema in an empty file.
+    ///   - migrate: makes the app's schema in an empty file, on the file's queue.
     public init(
         tables: [SyncedTable], scopes: [Scope], acts: [Act], migrate: @escaping @Sendable (Database) throws -> Void
     ) {
@@ -125,7 +126,7 @@ public struct Choices: RandomNumberGenerator, Sendable {
     private var generator: SplitMix64
     /// A number that no other act of the world has: what is written with it can be told from all else.
     public let serial: Int
-    /// The device on which the act is done, from 0.
+    /// The number of the device on which the act is done, from 0.
     public let device: Int
 
     init(seed: UInt64, serial: Int, device: Int) {

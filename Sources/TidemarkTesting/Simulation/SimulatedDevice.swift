@@ -72,7 +72,7 @@ extension World {
             configuration: configuration, attachments: files, onConflict: app.onConflict)
         process.engine = engine
         process.run()
-        settle()
+        quiesce()
     }
 
     /// What the app does before it makes its engine. Returns whether that changed the schema.
@@ -92,7 +92,7 @@ extension World {
     func kill(_ device: SimulatedDevice) {
         device.process?.kill()
         device.process = nil
-        settle()
+        quiesce()
     }
 
     /// The device is off, or its file is about to become another one.

@@ -168,7 +168,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         return engine == name || others.contains { $0.name == engine } || !device.seesProcesses && device.isOwn(engine)
     }
 
-    var settlesFiles: Bool { false }
+    var fsyncsFiles: Bool { false }
 
     var firstCaptureKeys: Int { 2 }
 

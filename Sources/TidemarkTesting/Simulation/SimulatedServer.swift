@@ -1,4 +1,6 @@
+import Foundation
 import TidemarkServer
+import TidemarkWire
 
 /// The server of a simulated world: one or more nodes, each the real engine, on one store.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
@@ -121,7 +123,9 @@ struct SimulatedServer {
         }
         configuration.uptime = { .zero }
         configuration.aside = { $0() }
-        configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
+        configuration.now = { [unowned world] in
+            Date(milliseconds: World.beginning + world.time + world.server.clockOffset)
+        }
         machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
         let blobs = world.app.hasFiles ? machine.store as? MemoryStore : nil
         let store: any ChangeStore =

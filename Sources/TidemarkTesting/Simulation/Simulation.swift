@@ -51,7 +51,7 @@ public struct Simulation: Sendable {
     public struct Report: Hashable, Sendable {
         /// Worlds.
         public var worlds = 0
-        /// Things that happened in them: steps, messages, crashes.
+        /// Steps, messages, crashes and other things that happened in them.
         public var events = 0
         /// Where apps and servers were killed in the midst of what they did, and how often: just before, within or
         /// after a use of the file, the wire or the store, by the name of who asked for it.

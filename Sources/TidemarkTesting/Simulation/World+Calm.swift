@@ -38,7 +38,7 @@ extension World {
         var leftovers = try leftovers()
         for _ in 0..<Self.longestHurry where plan.isHurried && !leftovers.isEmpty {
             for device in devices { device.process?.sync() }
-            settle()
+            quiesce()
             flow()
             decideInferred()
             leftovers = try self.leftovers()
@@ -83,7 +83,7 @@ extension World {
             }
             if isPutOff { device.process?.sync() }
         }
-        settle()
+        quiesce()
         flow()
     }
 
@@ -105,7 +105,7 @@ extension World {
                     }
                 } catch { oracle?.check { throw Violation("I13", "device \(number) cannot decide: \(error)") } }
             }
-            settle()
+            quiesce()
             flow()
         }
     }
@@ -119,7 +119,7 @@ extension World {
             guard let process = device.process, let engine = process.engine else { continue }
             let number = device.number
             process.start { [self] in devices[number].status = try? await engine.status() }
-            settle()
+            quiesce()
         }
         return devices.map(\.status)
     }

@@ -56,7 +56,7 @@ extension World {
             }
             if process.isAlive { oracle?.acted(on: number) }
         }
-        settle()
+        quiesce()
     }
 
     private func write(_ device: SimulatedDevice, _ body: (Database) throws -> Void) throws {
@@ -74,7 +74,7 @@ extension World {
                 note("\(act) of \(reference.hash.prefix(6)) on \(number): \(error)")
             }
         }
-        settle()
+        quiesce()
     }
 
     private static func perform(_ act: FileAct, _ files: Attachments, _ reference: BlobReference) async throws {
@@ -114,7 +114,7 @@ extension World {
             guard let process = device.process, let files = process.engine?.attachments else { continue }
             for reference in try device.references(where: "failed = 1") {
                 process.start { try? await files.retry(reference) }
-                settle()
+                quiesce()
             }
         }
         flow()
@@ -167,7 +167,7 @@ extension World {
                     oracle?.isThere(reference, for: device.number) == true
                 else { continue }
                 process.start { _ = try? await files.fetch(reference) }
-                settle()
+                quiesce()
                 flow()
                 oracle?.checkFiles()
                 oracle?.checkFetched(reference, on: device.number)

@@ -51,7 +51,7 @@ extension World {
         case .remedy(let device, let remedy): try ask(remedy, of: devices[device % devices.count])
         case .server(let step): try perform(step)
         }
-        settle()
+        quiesce()
         if case .edit(let device, _, _) = step, !app.migrating.isEmpty { askStatus(of: device % devices.count) }
         try lookForHandovers()
         oracle?.checkCounts()
@@ -67,7 +67,7 @@ extension World {
         }
         devices[number].status = nil
         process.start { [self] in devices[number].status = try? await engine.status() }
-        settle()
+        quiesce()
         if let status = devices[number].status { oracle?.checkStatus(status, on: number) }
     }
 
@@ -118,7 +118,7 @@ extension World {
                 self.oracle?.serverFailed(error)
             }
         }
-        settle()
+        quiesce()
     }
 
     private func restartServer() throws {
@@ -153,7 +153,7 @@ extension World {
                 }
                 self.oracle?.acted(on: number)
             }
-            return settle()
+            return quiesce()
         }
         device.file.isForeign = process === device.second
         defer { device.file.isForeign = false }
@@ -165,7 +165,7 @@ extension World {
             guard Self.isForgiven(error) else { throw Violation("act", "\(name): \(error)") }
         }
         oracle?.acted(on: device.number)
-        settle()
+        quiesce()
     }
 
     /// What the app's own schema refuses, or a group cannot hold, and what a killed app leaves. A constraint of the

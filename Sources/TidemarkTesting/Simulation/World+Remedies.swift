@@ -78,7 +78,7 @@ extension World {
             guard let process = device.process, let engine = process.engine else { continue }
             process.start { await engine.wake() }
         }
-        settle()
+        quiesce()
         flow()
     }
 }

@@ -16,7 +16,7 @@ extension World {
                     oracle?.check { throw Violation("I12", "device \(number) cannot be compared: \(error)") }
                 }
             }
-            settle()
+            quiesce()
             flow()
             guard comparisonCount - asked > app.parts.count else { continue }
             oracle?.check { throw Violation("R22", "the server's sums are not those of its rows") }

@@ -105,7 +105,7 @@ final class World: @unchecked Sendable {
     private static let longestWatch: Int64 = 120_000
 
     /// Everybody goes on to where they wait for a message or for time to pass.
-    func settle() {
+    func quiesce() {
         let isShuffled = plan.shufflesTasks
         executor.drain { count in isShuffled ? Int(generator.next() % UInt64(count)) : 0 }
         oracle?.look()
@@ -119,7 +119,7 @@ final class World: @unchecked Sendable {
         while let due = timers.next, due <= end {
             time = max(time, due)
             timers.fire(at: time)
-            settle()
+            quiesce()
         }
         time = end
     }

@@ -1,7 +1,7 @@
 import TidemarkServer
 
 extension MemoryScope {
-    func held(by principal: String?) throws -> Erasure { erasing(principal, limit: .max).gone }
+    func countKept(by principal: String?) throws -> Erasure { erasing(principal, limit: .max).gone }
 
     func markErased(at moment: Int64) throws {
         let place = create(at: moment)

@@ -1,4 +1,6 @@
+import Foundation
 public import TidemarkServer
+import TidemarkWire
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MemoryStore {
@@ -14,10 +16,14 @@ extension ScopeLog {
     fileprivate func fleet() -> [FleetDevice] {
         devices.map { name, standing in
             let version = standing.version ?? 0
-            var device = FleetDevice(scope: self.name, name: name, seen: standing.seen, behind: state.head - version)
-            device.behindSince = rows.all.dropFirst(rows.start(after: version)).first?.time
+            var device = FleetDevice(
+                scope: self.name, name: name, seen: Date(milliseconds: standing.seen), behind: state.head - version)
+            device.behindSince = (rows.all.dropFirst(rows.start(after: version)).first?.time)
+                .map(Date.init(milliseconds:))
             device.remedy = standing.remedy
-            (device.report, device.reportedAt) = (reports[name]?.report, reports[name]?.moment)
+            (device.report, device.reportedAt) = (
+                reports[name]?.report, (reports[name]?.moment).map(Date.init(milliseconds:))
+            )
             return device
         }
     }
@@ -29,7 +35,7 @@ extension FleetQuery {
         let isTroubled = report.map { $0.refused + $0.quarantined > 0 || $0.error != nil } ?? false
         return scope.map { $0 == device.scope } ?? true && principal.map { $0 == device.name.principal } ?? true
             && client.map { $0 == device.name.client } ?? true && leastBehind.map { device.behind >= $0 } ?? true
-            && (!hasTrouble || isTroubled) && seenBefore.map { device.seen < $0 } ?? true
+            && (!hasTrouble || isTroubled) && seenBefore.map { device.seen.milliseconds < $0.milliseconds } ?? true
     }
 
     fileprivate func puts(_ one: FleetDevice, before other: FleetDevice) -> Bool {
@@ -42,9 +48,9 @@ extension FleetQuery {
     private func rank(of device: FleetDevice) -> Int64 {
         switch order {
         case .behind: device.behind
-        case .seen: -device.seen
+        case .seen: -device.seen.milliseconds
         case .pending: device.report?.pending ?? 0
-        case .oldest: device.oldestEdit.map { -$0 } ?? .min
+        case .oldest: device.oldestEdit.map { -$0.milliseconds } ?? .min
         }
     }
 }

@@ -5,8 +5,8 @@ public import TidemarkServer
 /// can be seen through ``ChangeStore``. What it holds is gone with it, unless a ``Backup`` was taken.
 ///
 /// It has no clock and no randomness of its own: the same calls after the same seed give the same answers, so a test
-/// that failed fails again. Everything is done at once, on the caller's thread; on the type itself nothing needs an
-/// `await`.
+/// that failed fails again. It may be used from any task. Everything is done at once, on the caller's thread; on the
+/// type itself nothing needs an `await`.
 ///
 /// ```swift
 /// let server = SyncServer(store: MemoryStore())
@@ -50,7 +50,7 @@ public final class MemoryStore: ChangeStore {
         self.log = Mutex(log)
     }
 
-    /// Reads what the store held when the call came; others may write meanwhile.
+    /// Reads what the store held when the call came, on the caller's thread; others may write meanwhile.
     ///
     /// - Throws: what the body throws.
     public func read<Result: Sendable>(
@@ -60,7 +60,7 @@ public final class MemoryStore: ChangeStore {
         return try body(MemoryScope(scope, in: seen, incarnation: incarnation))
     }
 
-    /// Writes at once; other calls wait.
+    /// Writes at once, on the caller's thread; other calls wait.
     ///
     /// - Throws: what the body throws; nothing of it is done then.
     public func write<Result: Sendable>(

@@ -85,7 +85,7 @@ struct QuarantinedRowTests {
     }
 
     @Test("children of a deleted parent go by the schema's own rule, as edits, once the scan has ended")
-    func settling() async throws {
+    func deletedParent() async throws {
         let device = try await Device(family, tables: ["parent", "child"])
         try await device.apply(
             Device.page([

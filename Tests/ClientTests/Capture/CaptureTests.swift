@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
-import Spawning
 import Testing
 import TidemarkServer
+import TidemarkSpawning
 import TidemarkTesting
 
 @testable import Tidemark

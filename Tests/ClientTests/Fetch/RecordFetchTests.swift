@@ -169,8 +169,8 @@ struct RecordFetchTests {
         }
     }
 
-    @Test("a settled replay has its record fetched before the next exchange, even after a crash")
-    func settled() async throws {
+    @Test("a replay of unknown outcome has its record fetched before the next exchange, even after a crash")
+    func outcomeUnknown() async throws {
         let directory = try TestDirectory()
         let server = try await server(directory)
         let device = try await Device(Self.schema, tables: ["note"], server: server, in: directory)

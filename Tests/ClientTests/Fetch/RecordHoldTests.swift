@@ -92,7 +92,7 @@ struct RecordHoldTests {
         try await device.sql("UPDATE item SET note = 'mine' WHERE id = 'i0'; DELETE FROM item WHERE id = 'i1'")
         await hold.release()
         #expect(try await device.count("item") == 10)
-        // Sealed, and its answer lost: still not settled.
+        // Sealed, and its answer lost: still without a verdict.
         await device.wire.loseAnswer()
         await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await engine.syncNow() }

@@ -102,7 +102,7 @@ struct DeviceNudgeTests {
         }
 
         /// Waits until the first exchange is through and the stream is open.
-        func settle() async throws {
+        func waitUntilIdle() async throws {
             try await poll { try await engine.status().lastSync != nil && wire.isOpen }
             try await poll { try await engine.status().activity == .idle }
         }
@@ -125,7 +125,7 @@ struct DeviceNudgeTests {
     func pulls() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             let head = try await nudged.insertThere("n1")
             try await nudged.nudge(head)
             try await poll { try await nudged.notes == 1 }
@@ -138,11 +138,11 @@ struct DeviceNudgeTests {
     func known() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             var head = try await nudged.insertThere("n1")
             try await nudged.nudge(head)
             try await poll { try await nudged.notes == 1 }
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             let before = await nudged.exchanges
             for known in [head, head - 1, 0] { try await nudged.nudge(known) }
             try await nudged.nudge(900, in: "another")
@@ -162,7 +162,7 @@ struct DeviceNudgeTests {
     func busy() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             // The answer of this device's push is made before the other one writes, and comes after the nudge.
             await nudged.pair.here.wire.next { request, inner in
                 let answer = try await inner.send(request)
@@ -179,7 +179,7 @@ struct DeviceNudgeTests {
     func reopened() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             for (count, step) in [NudgedWire.Step.end, .fail, .bytes(Array(repeating: 120, count: 1 << 17))]
                 .enumerated()
             {
@@ -227,7 +227,7 @@ struct DeviceNudgeTests {
     func background() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             await nudged.engine.use(.background)
             try await poll { !nudged.wire.isOpen }
             var front = SyncConfiguration()
@@ -242,7 +242,7 @@ struct DeviceNudgeTests {
     func signedOut() async throws {
         let nudged = try await Nudged()
         try await nudged.run {
-            try await nudged.settle()
+            try await nudged.waitUntilIdle()
             await nudged.engine.disconnect()
             try await poll { !nudged.wire.isOpen }
         }

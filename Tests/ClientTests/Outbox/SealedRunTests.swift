@@ -93,8 +93,8 @@ struct SealedRunTests {
             let shadow = try await device.count("tidemark_shadow_item WHERE id = 'r200' AND tidemark_state = 0")
             // A refused row is taken away; one that is put off stays.
             #expect(row == shadow)
-            let isHeld = try await device.writer.read { db in try FirstCapture.holds(db, shape, [.text("r200")]) }
-            #expect(!isHeld)
+            let isLeft = try await device.writer.read { db in try FirstCapture.contains(db, shape, [.text("r200")]) }
+            #expect(!isLeft)
         }
     }
 

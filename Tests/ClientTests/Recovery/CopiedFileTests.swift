@@ -152,7 +152,7 @@ struct CopiedFileTests {
     }
 
     @Test("a clone that is behind hears of what the other has acknowledged by fetching it")
-    func settled() async throws {
+    func acknowledgedElsewhere() async throws {
         let (server, first, second) = try await clones(
             of: "INSERT INTO note(id, title) VALUES ('n1', 'a')",
             sending: "UPDATE note SET title = 'b'")
@@ -165,7 +165,7 @@ struct CopiedFileTests {
     }
 
     @Test("what a clone made anew, on top of a delete whose answer the other copy got, is a new record")
-    func settledDelete() async throws {
+    func madeAnew() async throws {
         let (_, first, second) = try await clones(
             of: "INSERT INTO note(id, title, body) VALUES ('n1', 'a', 'b')",
             sending: "DELETE FROM note")

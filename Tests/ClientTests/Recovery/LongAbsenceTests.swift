@@ -25,7 +25,7 @@ struct LongAbsenceTests {
             self.time = time
             var configuration = SyncServer.Configuration()
             configuration.retention = .seconds(30 * 86_400)
-            configuration.now = { time.now.withLock { $0 } }
+            configuration.now = { Date(milliseconds: time.now.withLock { $0 }) }
             server = SyncServer(store: store, configuration: configuration)
         }
 

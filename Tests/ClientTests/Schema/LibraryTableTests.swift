@@ -23,6 +23,7 @@ struct LibraryTableTests {
                     case "scope": columns.insert(.scope)
                     case "entity": columns.insert(.entity)
                     case "record": columns.insert(.record)
+                    case "blocker_record": columns.insert(.blocker)
                     default: break
                     }
                 }
@@ -40,5 +41,22 @@ struct LibraryTableTests {
         for table in LibraryTable.following(.scopeRemoval) { #expect(table.columns.contains(.scope)) }
         for table in LibraryTable.following(.ruleChange) { #expect(table.columns.isSuperset(of: [.scope, .entity])) }
         for table in LibraryTable.following(.tableRemoval) { #expect(table.columns.contains(.entity)) }
+    }
+
+    @Test("a table's new spelling reaches the names of what stands in the way")
+    func respelled() async throws {
+        let device = try await Device("CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT)", tables: ["note"])
+        let blocker = try await device.writer.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO tidemark_blocked(entity, record, blocker_entity, blocker_record, reason)
+                    VALUES ('other', 'a', 'note', 'b', 'unnamed')
+                    """)
+            for table in LibraryTable.all where table.columns.contains(.entity) {
+                try table.respell(db, entity: "note", as: "Note")
+            }
+            return try String.fetchAll(db, sql: "SELECT blocker_entity || entity FROM tidemark_blocked")
+        }
+        #expect(blocker == ["Noteother"])
     }
 }

@@ -176,7 +176,7 @@ struct AccessRegainedTests {
         #expect(try await device.count("tidemark_shadow_part") == 0)
     }
 
-    @Test("rows that were kept after a delete elsewhere go with their scope, and so does the list of settled conflicts")
+    @Test("rows that were kept after a delete elsewhere go with their scope, as does the list of resolved conflicts")
     func kept() async throws {
         let (world, device) = try await start()
         let table = SyncedTable.table("item", scope: MultiScopeDevice.rule, keepsDeleted: .seconds(3600))
@@ -207,7 +207,7 @@ struct AccessRegainedTests {
 
     @Test(
         "an edit that waits for a refused record is set aside with its scope, and waits for nothing any more",
-        .records("block rejectedParent, orphaned", "knowledge settled, scopeLeft"))
+        .records("block rejectedParent, orphaned", "knowledge covered, scopeLeft"))
     func held() async throws {
         let world = try MultiScopeWorld(rules: [EntityRule("item") { _ in .reject(code: "no", detail: "d") }])
         let device = try await world.device("d", scopes: ["w:a"])

@@ -71,12 +71,12 @@ struct ScopeRuleTests {
     }
 
     @Test("a table holds rows of the scopes that its rule can name")
-    func mayHold() {
-        #expect(SyncedTable.ScopeRule.column("w", prefix: "w:").mayHold("w:1"))
-        #expect(!SyncedTable.ScopeRule.column("w", prefix: "w:").mayHold("w:"))
-        #expect(!SyncedTable.ScopeRule.column("w", prefix: "w:").mayHold("user:1"))
-        #expect(SyncedTable.ScopeRule.column("w").mayHold("user:1"))
-        #expect(!SyncedTable.ScopeRule.constant("w:1").mayHold("w:2"))
+    func mayHaveRows() {
+        #expect(SyncedTable.ScopeRule.column("w", prefix: "w:").mayHaveRows(in: "w:1"))
+        #expect(!SyncedTable.ScopeRule.column("w", prefix: "w:").mayHaveRows(in: "w:"))
+        #expect(!SyncedTable.ScopeRule.column("w", prefix: "w:").mayHaveRows(in: "user:1"))
+        #expect(SyncedTable.ScopeRule.column("w").mayHaveRows(in: "user:1"))
+        #expect(!SyncedTable.ScopeRule.constant("w:1").mayHaveRows(in: "w:2"))
     }
 
     @Test("a column that the table lacks, and a prefix that begins no scope's name, are refused")

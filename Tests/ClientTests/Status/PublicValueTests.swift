@@ -34,7 +34,7 @@ struct PublicValueTests {
             id: 1, scope: "w:1", entity: "todo", record: "t1", rule: .lastWriteWins,
             fields: [.init(name: "title", mine: "a", theirs: "b", result: "b")], noticedAt: Self.moment)
         #expect(
-            "\(conflict)" == "todo t1, settled by lastWriteWins: title 'a' here, 'b' elsewhere, 'b' stands.")
+            "\(conflict)" == "todo t1, resolved by lastWriteWins: title 'a' here, 'b' elsewhere, 'b' stands.")
         (conflict.isOpen, conflict.isDeletedElsewhere) = (true, true)
         conflict.fields = [.init(name: "rank", mine: 2, theirs: nil, result: nil)]
         #expect("\(conflict)" == "todo t1, open, deleted elsewhere: rank 2 here, deleted elsewhere, undecided.")
@@ -104,5 +104,38 @@ struct PublicValueTests {
         #expect(!report.isClean)
         report.scopes["w:1"]?.tables["tag"]?.isCutShort = true
         #expect(report.description.contains("and more differ"))
+    }
+
+    @Test("A scope's status, a file's measures and a removal are told in a sentence")
+    func sentences() {
+        #expect(SyncStatus.ScopeStatus().description == "At rest: not filled yet.")
+        let scope = SyncStatus.ScopeStatus(
+            activity: .waiting(until: Self.moment), complete: 7, head: 9, lastSync: Self.moment,
+            lastError: SyncError(.networkUnavailable, "The server cannot be reached.", hint: ""), failures: 3)
+        #expect(
+            scope.description == "Waiting until 2027-01-15T08:00:00Z: whole at version 7, 2 behind the server, "
+                + "last in sync 2027-01-15T08:00:00Z, failed with network_unavailable 3 times in a row.")
+        #expect(SyncStatus.ScopeStatus(bootstrap: .init(rows: 1)).description == "At rest: being filled.")
+        let lost = SyncStatus.ScopeStatus(
+            complete: 3, accessLost: Self.moment, bootstrap: .init(rows: 1), remedy: .verifying)
+        #expect(
+            lost.description == "At rest: being filled anew, without access since 2027-01-15T08:00:00Z, "
+                + "under an order of the server's operator.")
+        var measures = SyncMeasures()
+        #expect(measures.description == "Nothing was measured yet.")
+        (measures.since, measures.requests, measures.bytesSent, measures.bytesReceived) = (Self.moment, 1, 20, 300)
+        (measures.received, measures.applied) = (5, 4)
+        let traffic = "Since 2027-01-15T08:00:00Z 1 request, 20 bytes sent, 300 bytes received"
+        #expect(measures.description == traffic + "; 4 of 5 changes made a difference.")
+        measures.failures = [.request: 1, .apply: 1]
+        #expect(measures.description == traffic + "; 4 of 5 changes made a difference; 2 exchanges failed.")
+        #expect(
+            UninstallReport(tables: ["a"], triggers: 3, libraryTables: 40, indexes: 1).description
+                == "Removed 3 triggers, 40 tables of the library, 1 index from 1 synced table.")
+        #expect(
+            UninstallReport(tables: ["a", "b"], triggers: 6, libraryTables: 40, rows: 9, unsent: .init(waiting: 2))
+                .description
+                == "Removed 6 triggers, 40 tables of the library, 9 rows from 2 synced tables. "
+                + "Unsent edits: 2 to send.")
     }
 }

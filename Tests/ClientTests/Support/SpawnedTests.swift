@@ -1,6 +1,6 @@
 import Foundation
-import Spawning
 import Testing
+import TidemarkSpawning
 
 @Suite("Programs that tests start")
 struct SpawnedTests {

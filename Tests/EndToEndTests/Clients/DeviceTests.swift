@@ -181,7 +181,7 @@
                 _ = try await sync("b", server, token, tables)
             }
             #expect(try sql("b", "SELECT id FROM project") == ["p"])
-            await watcher.signal(SIGINT)
+            watcher.signal(SIGINT)
             #expect(await watcher.wait() == 0)
             #expect(await server.stop() == 0)
         }

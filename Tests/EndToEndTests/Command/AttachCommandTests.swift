@@ -226,6 +226,20 @@
             #expect(await server.stop() == 0)
         }
 
+        @Test(.timeLimit(.minutes(2))) func rowsThatCannotTravelAreTold() async throws {
+            try await psql(
+                """
+                CREATE TABLE reading (id int PRIMARY KEY, value double precision);
+                INSERT INTO reading VALUES (1, 0.5), (2, 'NaN'), (3, 'NaN')
+                """)
+            let attached = try await tidemark(["attach", "--table", "reading", "--scope", "s", "--all-columns"])
+            #expect(
+                attached.status == 0
+                    && attached.output.contains("\n2 rows cannot travel: `tidemark rejected --store …` lists each"),
+                "\(attached)")
+            #expect(try await tidemark(["rejected"]).output.contains("The column value holds NaN"))
+        }
+
         @Test func mistakesAreToldWithAWayOut() async throws {
             let sqlite = try await bench.run(
                 ["attach", "--store", "sqlite:" + bench.path("s"), "--table", "t", "--scope", "s"])

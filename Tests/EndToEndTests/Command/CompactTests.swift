@@ -5,6 +5,7 @@
     import Testing
 
     @testable import TidemarkCommand
+    import TidemarkWire
 
     /// `tidemark compact` as an operator meets it.
     @Suite(.serialized) struct CompactTests {
@@ -18,7 +19,7 @@
             let store = try SQLiteStore(path: folder.path("sync.sqlite"))
             let then = Int64(Date.now.timeIntervalSince1970 * 1000) - 100 * Self.day
             var configuration = SyncServer.Configuration()
-            configuration.now = { then }
+            configuration.now = { Date(milliseconds: then) }
             let server = SyncServer(store: store, configuration: configuration)
             try await server.commit(to: "w") { $0.upsert("task", id: "a", ["n": 1]) }
             try await server.commit(to: "w") { $0.delete("task", id: "a") }

@@ -36,8 +36,8 @@
             return try decoder.decode([MetEdit].self, from: Data(listed.output.utf8))
         }
 
-        @Test("a conflict that the policy settled is listed, decided anew and taken off", .timeLimit(.minutes(5)))
-        func settled() async throws {
+        @Test("a conflict that the policy resolved is listed, decided anew and taken off", .timeLimit(.minutes(5)))
+        func resolved() async throws {
             let token = try await bench.token()
             let server = try await bench.server()
             let file = try await meet(server, token)

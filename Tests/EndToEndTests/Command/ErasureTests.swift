@@ -292,11 +292,11 @@
                 let erasing = Task { try await server.erase(.scope("large")) }
                 // Refused from the first step on, long before the last.
                 while try await caller.get("/sync/changes", "scope=large&limit=1").status == 200 {}
-                let before = try await store.read("large") { try $0.held(by: nil).changes }
+                let before = try await store.read("large") { try $0.countKept(by: nil).changes }
                 #expect(before > 0, "it was over before anybody else had a turn")
                 #expect(try await caller.push([upsert("t1", #""n":1"#)], lane: "lane-0002").status == 200)
                 #expect(try await caller.get("/sync/changes", "scope=w").changes.count == 2)
-                #expect(try await store.read("large") { try $0.held(by: nil).changes } > 0, "they had to wait")
+                #expect(try await store.read("large") { try $0.countKept(by: nil).changes } > 0, "they had to wait")
                 #expect(try await erasing.value.changes == 5000)
                 async let purged: Void = server.purge()
                 #expect(try await caller.push([upsert("t2", #""n":2"#)], lane: "lane-0003").status == 200)

@@ -126,11 +126,18 @@
                 (["attach", "--table", "t", "--scope", "s", "--scope-prefix", "p"], "go with --scope-column"),
                 (["attach", "--table", "t", "--scope", "s", "--all-columns", "--read", "a"], "leave --read and"),
                 (["attach", "--print-sqlite", "--json"], "--print-sqlite prints SQL"),
+                (["attach", "--table", "t", "--scope-column", "a", "--scope-column=b"], "--scope-column was given"),
+                (["attach", "--table", "t", "--scope", "s", "--read", "a", "--read", "b"], "--read was given twice"),
             ]
             for (words, message) in wrong {
                 let told = try await bench.run(words + nowhere)
                 #expect(told.status == 64 && told.errors.contains(message), "\(words): \(told.errors)")
             }
+            let column = try await bench.run(
+                ["sync", bench.path("a"), "--all", "--scope-column", "a", "--scope-column", "b"])
+            #expect(column.status == 64 && column.errors.contains("it takes one value"), "\(column.errors)")
+            let devices = try await bench.run(["devices", "--store", "sqlite:a", "--store", "sqlite:b"])
+            #expect(devices.status == 64 && devices.errors.contains("--store was given twice"), "\(devices.errors)")
             let limit = try await bench.run(["rejected", bench.path("a"), "--limit", "5"])
             #expect(limit.status == 64 && limit.errors.contains("--limit goes with --store"), "\(limit.errors)")
             let scope = try await bench.run(["attach", "--table", "t", "--scope", "no scope"] + nowhere)

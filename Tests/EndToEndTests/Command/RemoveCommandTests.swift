@@ -105,7 +105,7 @@
             let told = try await watching.line(startingWith: "stopped: ", within: .seconds(10))
             #expect(told?.contains("has taken the library out of the file") == true, "\(watching.standardOutput)")
             #expect(try objects("a").filter { !$0.contains("sqlite_sequence") } == before)
-            await watching.signal(SIGINT)
+            watching.signal(SIGINT)
             #expect(await watching.wait() == 0)
         }
 

@@ -124,7 +124,7 @@
 
         /// Asks the server to end, and gives its exit code.
         func stop() async -> Int32 {
-            await process.signal(SIGTERM)
+            process.signal(SIGTERM)
             return await process.wait()
         }
     }

@@ -81,7 +81,7 @@
             while kills < 30 {
                 let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
                 // Not before this run has got somewhere, and then at any moment.
-                for _ in 0..<500 where await sync.isRunning {
+                for _ in 0..<500 where sync.isRunning {
                     guard let rows = try progress(beyond: reached), rows <= reached else { break }
                     try await Task.sleep(for: .milliseconds(2))
                 }
@@ -118,7 +118,7 @@
             for kill in 0..<12 {
                 let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
                 // Not before this run has got somewhere, and then at any moment.
-                for _ in 0..<500 where await sync.isRunning {
+                for _ in 0..<500 where sync.isRunning {
                     guard let rows = try progress(beyond: reached), rows <= reached else { break }
                     try await Task.sleep(for: .milliseconds(10))
                 }

@@ -1,7 +1,7 @@
 #if Server
     import Foundation
     import PostgresCluster
-    import Spawning
+    import TidemarkSpawning
     import TidemarkHummingbird
     import Testing
 

@@ -26,7 +26,7 @@
             let folder = try TemporaryFolder()
             let clock = Guarded(start)
             var configuration = SyncServer.Configuration()
-            configuration.now = { clock.withLock { $0 } }
+            configuration.now = { Date(milliseconds: clock.withLock { $0 }) }
             configuration.retention = retention
             configuration.sharedPageDelay = sharedPageDelay
             if sharedPageDelay != nil {

@@ -6,6 +6,7 @@
     import TidemarkServer
 
     @testable import TidemarkCommand
+    import TidemarkWire
 
     /// Webhooks of `tidemark serve`, a process of its own, and a receiver on loopback.
     @Suite("Webhooks", .serialized, .timeLimit(.minutes(5)))
@@ -42,7 +43,7 @@
         @Test("The signature is HMAC-SHA256 of the time, a dot and the body, and the page shows one that holds")
         func signature() throws {
             let notice = CommitNotice(
-                scope: "user:ada", head: 1054, epoch: "AQID", changes: 4, time: 1_767_225_599_000)
+                scope: "user:ada", head: 1054, epoch: "AQID", changes: 4, time: Date(milliseconds: 1_767_225_599_000))
             let body = Webhook.body(notice)
             let signature = Webhook.signature(of: body, at: 1_767_225_600, secret: Array(Self.secret.utf8))
             // By `openssl dgst -sha256 -hmac`.

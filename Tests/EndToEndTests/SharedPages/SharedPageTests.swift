@@ -234,7 +234,7 @@
                 let path = try await address(server).path
                 let token = String(path.dropFirst("/sync/pages/".count))
                 var configuration = SyncServer.Configuration()
-                configuration.now = { server.clock.withLock { $0 } }
+                configuration.now = { Date(milliseconds: server.clock.withLock { $0 }) }
                 let store = server.server.store
                 let alone = SyncServer(store: store, limits: Self.limits(), configuration: configuration)
                 let error = await #expect(throws: Problem.self) { try await alone.sharedPage(at: token) }

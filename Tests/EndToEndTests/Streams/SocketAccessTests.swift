@@ -14,7 +14,7 @@
         private func run(_ body: @Sendable (LiveServer, Guarded<Int64>) async throws -> Void) async throws {
             let ahead = Guarded<Int64>(0)
             var configuration = SyncServer.Configuration()
-            configuration.now = { Int64(Date.now.timeIntervalSince1970 * 1000) + ahead.withLock { $0 } }
+            configuration.now = { Date.now + TimeInterval(ahead.withLock { $0 }) / 1000 }
             try await LiveServer.run(in: TemporaryFolder(), configuration: configuration) { live in
                 try await body(live, ahead)
             }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import TidemarkServer
@@ -32,8 +33,8 @@ struct DeviceListTests {
         bench.clock += 5000
         var device = try #require(try await bench.server.devices().devices.first)
         #expect(device.scope == "s" && device.name == DeviceName(principal: "ada", client: "device-aaaa"))
-        #expect(device.seen == 1_000_000 && device.reportedAt == 1_000_000)
-        #expect(device.oldestEdit == 940_000)
+        #expect(device.seen == Date(milliseconds: 1_000_000) && device.reportedAt == Date(milliseconds: 1_000_000))
+        #expect(device.oldestEdit == Date(milliseconds: 940_000))
         #expect(device.report?.pending == 20 && device.report?.refused == 2)
         #expect(device.report?.app == "2.1" && device.report?.library == "0.1.0" && device.report?.error == nil)
         let push = try await told(
@@ -42,7 +43,7 @@ struct DeviceListTests {
         #expect(push.statuses == ["applied"])
         device = try #require(try await bench.server.devices().devices.first)
         #expect(device.report?.pending == 0 && device.report?.error == "database_failed" && device.report?.app == nil)
-        #expect(device.reportedAt == 1_005_000 && device.oldestEdit == nil)
+        #expect(device.reportedAt == Date(milliseconds: 1_005_000) && device.oldestEdit == nil)
         // A device of an earlier version says nothing, and nothing of what is known goes.
         _ = try await bench.exchange([upsert(2, "c", "{}")], since: first.nextSince)
         #expect(try await bench.server.devices().devices.first?.report?.error == "database_failed")
@@ -56,9 +57,9 @@ struct DeviceListTests {
         bench.clock += 1000
         _ = try await told(#"{"pending":5,"oldest":7200}"#, since: since, by: bench)
         let device = try #require(try await bench.server.devices().devices.first)
-        #expect(device.reportedAt == 1_000_000 && device.report?.oldest == 3600)
+        #expect(device.reportedAt == Date(milliseconds: 1_000_000) && device.report?.oldest == 3600)
         _ = try await told(#"{"pending":5,"oldest":90000}"#, since: since, by: bench)
-        #expect(try await bench.server.devices().devices.first?.reportedAt == 1_001_000)
+        #expect(try await bench.server.devices().devices.first?.reportedAt == Date(milliseconds: 1_001_000))
     }
 
     @Test("A device that lies harms nobody: its edits are taken, and its numbers and texts are bounded")
@@ -97,8 +98,8 @@ struct DeviceListTests {
         let devices = try await bench.server.devices().devices
         #expect(devices.map(\.name.client) == ["device-aaaa", "device-bbbb"])
         #expect(devices.map(\.behind) == [2, 0])
-        #expect(devices.map(\.behindSince) == [4_600_000, nil])
-        #expect(devices.map(\.seen) == [1_000_000, 11_800_000])
+        #expect(devices.map(\.behindSince?.milliseconds) == [4_600_000, nil])
+        #expect(devices.map(\.seen.milliseconds) == [1_000_000, 11_800_000])
     }
 
     /// Five devices of two users, each with its trouble.
@@ -130,7 +131,7 @@ struct DeviceListTests {
         #expect(try await names(bench) { $0.principal = "bob" } == ["3", "4"])
         #expect(try await names(bench) { $0.client = "device-2" } == ["2"])
         #expect(try await names(bench) { $0.hasTrouble = true } == ["1", "2", "3"])
-        #expect(try await names(bench) { $0.seenBefore = 1_003_000 } == ["0", "1"])
+        #expect(try await names(bench) { $0.seenBefore = Date(milliseconds: 1_003_000) } == ["0", "1"])
         #expect(try await names(bench) { $0.leastBehind = 1 }.count == 5)
         #expect(try await names(bench) { $0.leastBehind = 2 } == [])
         #expect(try await names(bench) { $0.scope = "t" } == [])

@@ -90,7 +90,7 @@ struct HeldByVerdictTests {
             var configuration = SyncServer.Configuration.still
             configuration.retention = nil
             let moment = bench.clock
-            configuration.now = { moment }
+            configuration.now = { Date(milliseconds: moment) }
             let server = SyncServer(store: bench.bench.store, configuration: configuration)
             _ = try await server.compact(trustingClock: true)
             let scan = try await bench.pullAll(client: Self.device)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import TidemarkServer
@@ -13,7 +14,7 @@ struct ReadOnlyDeviceTests {
         var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(30 * 86_400)
         configuration.uptime = { .zero }
-        configuration.now = { bench.clock + 31 * 86_400_000 }
+        configuration.now = { Date(milliseconds: bench.clock + 31 * 86_400_000) }
         return try await SyncServer(store: bench.bench.store, configuration: configuration)
             .compact(trustingClock: true)
     }

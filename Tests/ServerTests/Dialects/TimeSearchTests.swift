@@ -93,7 +93,7 @@ private final class CountingReader: ScopeReader {
 
     init(_ reader: any ScopeReader) { self.reader = reader }
 
-    func held(by principal: String?) throws -> Erasure { try reader.held(by: principal) }
+    func countKept(by principal: String?) throws -> Erasure { try reader.countKept(by: principal) }
 
     func aged(
         after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int

@@ -182,7 +182,7 @@ struct HookTroubleTests {
             try await Receiver.wait { events.withLock { $0.count } > 1 }
         }
         let seen = events.withLock { $0 }
-        #expect(seen.allSatisfy { $0.kind == .unavailable && $0.notice == nil && $0.lag >= 100 })
+        #expect(seen.allSatisfy { $0.kind == .unavailable && $0.notice == nil && $0.lag >= .milliseconds(100) })
         #expect(seen.allSatisfy { $0.reason == "look: DatabaseError" })
     }
 

@@ -102,9 +102,9 @@ struct AssignedIDTests {
         #expect(again.ids == first.ids)
         #expect(again.head == first.head)
         _ = try await bench.exchange(acked: #"{"lane-aaaa":1}"#)
-        let settled = try await bench.exchange([insert])
-        #expect(settled.statuses == ["settled"])
-        #expect(settled.ids == first.ids)
+        let forgotten = try await bench.exchange([insert])
+        #expect(forgotten.statuses == ["settled"])
+        #expect(forgotten.ids == first.ids)
         // A copy restored from a backup seals its insert anew.
         let copy = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy")])
         #expect(copy.ids == first.ids)
@@ -337,7 +337,7 @@ struct AssignedIDTests {
         var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(86_400)
         configuration.uptime = { .zero }
-        configuration.now = { bench.clock }
+        configuration.now = { Date(milliseconds: bench.clock) }
         let server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
         #expect(try await server.compact(trustingClock: true).expired > 0)
         let copy = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy")])

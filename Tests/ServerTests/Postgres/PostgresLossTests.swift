@@ -100,7 +100,7 @@ struct PostgresLossTests {
     }
 
     @Test("A commit that was cut off before its answer is asked about, and told as it is", .timeLimit(.minutes(5)))
-    func settled() async throws {
+    func askedAbout() async throws {
         let cluster = try await offPool { try PostgresCluster() }
         let bench = try PostgresBench(cluster)
         let node = try bench.node()
@@ -123,10 +123,10 @@ struct PostgresLossTests {
     }
 
     @Test("What nobody can tell in time is said to be so, and a device's retry finds it", .timeLimit(.minutes(5)))
-    func unsettled() async throws {
+    func unknown() async throws {
         let cluster = try await offPool { try PostgresCluster() }
         let bench = try PostgresBench(cluster)
-        let node = try bench.node { $0.settlingTimeout = .milliseconds(1500) }
+        let node = try bench.node { $0.outcomeTimeout = .milliseconds(1500) }
         _ = try await node.write("s") { try $0.store(.applied(nil), .test, 1, at: 1) }
         try await offPool { try cluster.setStandby("nobody") }
         // It is there, but no standby has it: who finds it must not say so either. What asks is cut off as well.

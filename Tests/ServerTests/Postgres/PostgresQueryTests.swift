@@ -46,7 +46,7 @@ struct PostgresQueryTests {
         for scope in StoreNames.scopes {
             try await bench.write(scope) { try $0.markErased(at: 1) }
             for principal in ["ada", nil] {
-                _ = try await bench.read(scope) { try $0.held(by: principal) }
+                _ = try await bench.read(scope) { try $0.countKept(by: principal) }
                 while try await !bench.write(scope, { try $0.erase(of: principal, limit: 100) }).isEmpty {}
             }
         }
@@ -77,7 +77,7 @@ struct PostgresQueryTests {
         #expect(try await bench.exchange([upsert(4, "5", #"{"title":"\#(digits)"}"#)]).statuses == ["rejected"])
         // A row that is too large to be read with others, and one that nobody looks at in its transaction.
         try await bench.sql("UPDATE ~.todo SET title = repeat('x', 20000) WHERE id = 2")
-        try await bench.settle()
+        try await bench.drain()
         _ = try await bench.store.write("s") { writer in
             try writer.append(NewRow(entity: "task", record: "3", kind: .delete, payload: nil), at: 1)
         }
@@ -95,7 +95,7 @@ struct PostgresQueryTests {
         plan.tableWins = true
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task").isLast {}
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
         #expect(try await bench.records("s").isEmpty)
         #expect(try await bench.records("t").count == 1)

@@ -189,7 +189,7 @@ struct KeptPagesTests {
         // The clock is asked before the mark, and again when the last rows and blobs have gone.
         configuration.now = {
             _ = pages.withLock { $0 }?.page(Self.key()) { KeptPages.Page(rows: [1], end: nil) }
-            return 1_000_000
+            return Date(milliseconds: 1_000_000)
         }
         let server = SyncServer(
             store: bench.bench.store, entities: Self.entities, limits: Self.limits(kept: 100_000),

@@ -108,7 +108,7 @@ struct EntityRuleTests {
         #expect(edit.isStale("y") && !edit.isStale("x") && !edit.isStale("z"))
         #expect(edit.proposed == ["x": 3, "y": 2])
         #expect(edit.caller == EntityRule.Caller(principal: "eve", client: "device-bbbb", isService: false))
-        #expect(edit.moment == bench.clock)
+        #expect(edit.moment == Date(milliseconds: bench.clock))
     }
 
     @Test("Events can be refused; commits are held to a rule only where it says so", arguments: [true, false])
@@ -208,7 +208,7 @@ struct RejectionTests {
         #expect(own.map(\.isDelete) == [false, true])
         #expect(own[0].fields == ["x": "é"])
         #expect(own[0].principal == "ada" && own[0].client == "device-aaaa" && own[0].lane == "lane-aaaa")
-        #expect(own[0].number == 3 && own[0].rejectedAt == bench.clock)
+        #expect(own[0].number == 3 && own[0].rejectedAt == Date(milliseconds: bench.clock))
         #expect(try await bench.server.rejections(limit: 1).map(\.record) == ["c"])
     }
 

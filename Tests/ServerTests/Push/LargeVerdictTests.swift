@@ -23,7 +23,7 @@ struct LargeVerdictTests {
         }
     }
 
-    @Test("The first records come, then the operations are settled; all of them took effect")
+    @Test("The first records come, then the operations are `settled`; all of them took effect")
     func merged() async throws {
         let bench = try await bench()
         let operations = (1...5).map { upsert($0, "a", #"{"f\#($0)":1}"#) }

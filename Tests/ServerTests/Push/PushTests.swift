@@ -64,8 +64,8 @@ struct PushTests {
         #expect(unknown?.expected == 1)
     }
 
-    @Test("Acknowledged verdicts go; a replay from below is settled, not applied again")
-    func settled() async throws {
+    @Test("Acknowledged verdicts go; a replay from below is `settled`, not applied again")
+    func replayedFromBelow() async throws {
         let bench = try Bench()
         _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}")])
         _ = try await bench.exchange(acked: #"{"lane-aaaa":1}"#)

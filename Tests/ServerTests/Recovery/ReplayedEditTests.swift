@@ -302,7 +302,7 @@ struct ReplayedEditTests {
         #expect(try await bench.contents() == ["t": ["a": 2, "b": 1]])
     }
 
-    @Test("What a device brings back and the store has not lost is settled")
+    @Test("What a device brings back and the store has not lost is `settled`")
     func notLost() async throws {
         let bench = try Bench()
         let first = Writer(bench, "device-aaaa")

@@ -80,7 +80,7 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         (configuration.deviceRetention, configuration.laneRetention) = (.seconds(600), .seconds(1200))
         (configuration.sweepLimit, configuration.rejectionLimit) = (9, 20)
         configuration.uptime = { .zero }
-        configuration.now = { [unowned self] in clock.withLock { $0 } }
+        configuration.now = { [unowned self] in Date(milliseconds: clock.withLock { $0 }) }
         server = SyncServer(
             store: bench.store, entities: BodyGrammar.entities, limits: limits, configuration: configuration)
     }

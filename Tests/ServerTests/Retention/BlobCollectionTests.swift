@@ -24,7 +24,7 @@ struct BlobCollectionTests {
             let clock = Guarded(Int64(1_780_000_000_000))
             self.clock = clock
             var configuration = SyncServer.Configuration.still
-            configuration.now = { clock.withLock { $0 } }
+            configuration.now = { Date(milliseconds: clock.withLock { $0 }) }
             configuration.retention = retention
             blobs = try #require(bench.store as? any BlobStore)
             server = SyncServer(

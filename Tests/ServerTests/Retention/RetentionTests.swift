@@ -20,7 +20,7 @@ struct RetentionTests {
         configuration.expiresEvents = events
         configuration.sweepLimit = limit
         configuration.uptime = { .zero }
-        configuration.now = { bench.clock }
+        configuration.now = { Date(milliseconds: bench.clock) }
         let server = SyncServer(store: bench.store, configuration: configuration)
         return try await server.compact(elapsed: elapsed, trustingClock: trustingClock, isRehearsal: isRehearsal)
     }
@@ -245,7 +245,7 @@ struct RetentionTests {
         var configuration = SyncServer.Configuration.still
         configuration.retention = nil
         let moment = bench.clock
-        configuration.now = { moment }
+        configuration.now = { Date(milliseconds: moment) }
         let server = SyncServer(store: bench.store, configuration: configuration)
         #expect(try await server.compact(trustingClock: true).expired == 0)
         #expect(try await rows(bench).contains("delete a"))
@@ -299,7 +299,7 @@ struct RetentionTests {
         configuration.compactionInterval = .zero
         let moment = bench.clock
         configuration.uptime = { .zero }
-        configuration.now = { moment }
+        configuration.now = { Date(milliseconds: moment) }
         let server = SyncServer(store: bench.store, configuration: configuration)
         let running = Task { try await server.sweepContinuously() }
         while try await floor(bench) < 4 { await Task.yield() }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TidemarkCore
 import TidemarkSQLite
@@ -55,7 +56,7 @@ struct BlobKeepingTests {
         let store = try #require(bench.store as? any BlobStore)
         let clock = Guarded<Int64>(1000)
         var configuration = SyncServer.Configuration.still
-        configuration.now = { clock.withLock { $0 } }
+        configuration.now = { Date(milliseconds: clock.withLock { $0 }) }
         let server = SyncServer(store: bench.store, configuration: configuration)
         let body = LeftBody(pieces: [Array(bytes.prefix(1000)), Array(bytes[1000..<1500])]) {
             clock.withLock { $0 = 2000 }
@@ -124,7 +125,7 @@ struct BlobKeepingTests {
             _ = await held.first { _ in true }
         }
         var configuration = SyncServer.Configuration.still
-        configuration.now = { 1_000_000 }
+        configuration.now = { Date(milliseconds: 1_000_000) }
         let server = SyncServer(store: blobs, configuration: configuration)
         let first = Task { try await server.findBlob(Self.name.hash, in: "s", access: .readWrite(as: "ada")) }
         _ = await begun.first { _ in true }

@@ -27,11 +27,11 @@ extension StoreConformanceTests {
     }
 
     /// What `fill` leaves of three callers, or of one.
-    private static func held(by callers: Int, changes: Int = 0) -> Erasure {
-        var held = Erasure()
-        (held.changes, held.devices, held.lanes, held.verdicts) = (changes, callers, callers, 2 * callers)
-        (held.assignedIDs, held.tallies, held.rejections) = (callers, callers, callers)
-        return held
+    private static func kept(by callers: Int, changes: Int = 0) -> Erasure {
+        var kept = Erasure()
+        (kept.changes, kept.devices, kept.lanes, kept.verdicts) = (changes, callers, callers, 2 * callers)
+        (kept.assignedIDs, kept.tallies, kept.rejections) = (callers, callers, callers)
+        return kept
     }
 
     @Test(
@@ -42,7 +42,7 @@ extension StoreConformanceTests {
         try await fill(bench, "s")
         try await fill(bench, "other")
         let other = try await bench.read("other") { try $0.dump() }
-        #expect(try await bench.read { try $0.held(by: nil) } == Self.held(by: 3, changes: 4))
+        #expect(try await bench.read { try $0.countKept(by: nil) } == Self.kept(by: 3, changes: 4))
         let head = try await bench.state().head
         try await bench.write { writer throws in
             try writer.markErased(at: 5000)
@@ -51,7 +51,7 @@ extension StoreConformanceTests {
         }
         #expect(try await bench.state() == .erased(at: 5000, head: head + 1))
         #expect(try await bench.read { try $0.digest(of: "task") } == nil)
-        #expect(try await bench.read { try $0.held(by: nil) } == Self.held(by: 3, changes: 4))
+        #expect(try await bench.read { try $0.countKept(by: nil) } == Self.kept(by: 3, changes: 4))
         var gone = Erasure()
         var steps = 0
         while true {
@@ -62,8 +62,8 @@ extension StoreConformanceTests {
             steps += 1
         }
         #expect(steps >= 4)
-        #expect(gone == Self.held(by: 3, changes: 4))
-        #expect(try await bench.read { try $0.held(by: nil) } == Erasure())
+        #expect(gone == Self.kept(by: 3, changes: 4))
+        #expect(try await bench.read { try $0.countKept(by: nil) } == Erasure())
         try bench.reopen()
         #expect(try await bench.state() == .erased(at: 5000, head: head + 1))
         #expect(try await bench.changes().isEmpty)
@@ -79,17 +79,17 @@ extension StoreConformanceTests {
         try await fill(bench, "s")
         let state = try await bench.state()
         for name in ["b\u{0}b", "bob"] {
-            #expect(try await bench.read { try $0.held(by: name) } == Self.held(by: 1))
+            #expect(try await bench.read { try $0.countKept(by: name) } == Self.kept(by: 1))
             let (first, second) = try await bench.write {
                 (try $0.erase(of: name, limit: 4), try $0.erase(of: name, limit: 99))
             }
             #expect(first.count == 4)
-            #expect(first.count + second.count == Self.held(by: 1).count)
-            #expect(try await bench.read { try $0.held(by: name) } == Erasure())
+            #expect(first.count + second.count == Self.kept(by: 1).count)
+            #expect(try await bench.read { try $0.countKept(by: name) } == Erasure())
         }
-        #expect(try await bench.read { try $0.held(by: nil) } == Self.held(by: 1, changes: 4))
-        #expect(try await bench.read { try $0.held(by: "ada") } == Self.held(by: 1))
-        #expect(try await bench.read { try $0.held(by: "a") } == Erasure())
+        #expect(try await bench.read { try $0.countKept(by: nil) } == Self.kept(by: 1, changes: 4))
+        #expect(try await bench.read { try $0.countKept(by: "ada") } == Self.kept(by: 1))
+        #expect(try await bench.read { try $0.countKept(by: "a") } == Erasure())
         #expect(try await bench.state() == state)
         #expect(try await bench.read { try $0.lane(.test("lane-1")) } == 2)
     }

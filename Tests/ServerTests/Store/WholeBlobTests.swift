@@ -138,7 +138,7 @@ struct WholeBlobTests {
         let steps = Guarded<[HookedBlobs.Step]>([])
         let blobs = HookedBlobs(bench.store) { step in steps.withLock { $0.append(step) } }
         var configuration = SyncServer.Configuration.still
-        configuration.now = { 1_000_000 }
+        configuration.now = { Date(milliseconds: 1_000_000) }
         return (SyncServer(store: blobs, configuration: configuration), steps)
     }
 

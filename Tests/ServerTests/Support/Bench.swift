@@ -41,7 +41,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
         var configuration = SyncServer.Configuration.still
         configuration.rejectionLimit = rejectionLimit
         configuration.uptime = { .zero }
-        configuration.now = { [unowned self] in clock }
+        configuration.now = { [unowned self] in Date(milliseconds: clock) }
         return configuration
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkTesting
 
 @testable import TidemarkServer
@@ -21,7 +22,7 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
 
     private func serve() {
         var configuration = SyncServer.Configuration.still
-        configuration.now = { [unowned self] in clock }
+        configuration.now = { [unowned self] in Date(milliseconds: clock) }
         server = SyncServer(store: bench.store, entities: entities, limits: limits, configuration: configuration)
     }
 

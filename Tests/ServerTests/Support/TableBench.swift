@@ -52,12 +52,12 @@ final class TableBench: Sendable {
     ) async throws -> PostgresStore.TableStatus {
         let status = try await store.attach(plan(table, entity, place, columns: columns))
         while try await !store.fill(entity, limit: 3).isLast {}
-        try await settle()
+        try await drain()
         return status
     }
 
     /// Takes over all that was written.
-    func settle() async throws {
+    func drain() async throws {
         while try await available({ try await self.server.takeCaptured() }) > 0 {}
     }
 

@@ -44,11 +44,11 @@ struct AttachedTableTests {
         try await bench.attach("todo", .column("list_id", prefix: "list:"))
         #expect(try await catalogue(bench) != before)
         try await bench.sql("INSERT INTO ~.todo VALUES (2, 1, 'B')")
-        try await bench.settle()
+        try await bench.drain()
         try await bench.store.detach("task")
         #expect(try await catalogue(bench) == before)
         try await bench.sql("INSERT INTO ~.todo VALUES (3, 1, 'C')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.sql("SELECT count(*) FROM ~.todo") == "3")
         #expect(try await bench.records("list:1").count == 2)
         #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
@@ -65,7 +65,7 @@ struct AttachedTableTests {
         try await bench.attach("todo", place)
         #expect(try await bench.records("w:1") == ["task/1": ["title": "A", "scope": "w:1"]])
         try await bench.sql("INSERT INTO ~.todo VALUES (2, 'B', 'w:2')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records("w:2").count == 1)
         try await bench.store.detach("task")
         #expect(try await bench.sql("SELECT scope FROM ~.todo ORDER BY id") == "w:1\nw:2")
@@ -93,7 +93,7 @@ struct AttachedTableTests {
         plan.tableWins = true
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task").isLast {}
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/2": ["title": "C"]])
     }
 
@@ -182,7 +182,7 @@ struct AttachedTableTests {
         try await bench.sql("SET ROLE \(role); INSERT INTO ~.todo VALUES (1, 'mine')")
         // A replication's writes, too.
         try await bench.sql("SET session_replication_role = replica; INSERT INTO ~.todo VALUES (2, 'replayed')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().count == 2)
     }
 
@@ -197,17 +197,17 @@ struct AttachedTableTests {
         try await bench.attach("note", as: "note")
         try await bench.sql("INSERT INTO ~.todo VALUES (1, 'x'); ALTER TABLE ~.todo RENAME COLUMN title TO name")
         try await bench.sql("INSERT INTO ~.note VALUES (1, 'y')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["note/1": ["body": "y"]])
         let answer = try await bench.exchange([
             upsert(1, "5", #"{"title":"t"}"#), upsert(2, "5", #"{"body":"b"}"#, entity: "note"),
         ])
         #expect(answer.statuses == ["rejected", "applied"] && answer.errorCode(0) == "table_refused")
         try await bench.sql("ALTER TABLE ~.todo RENAME COLUMN name TO title")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("1") == ["title": "x"])
         try await bench.sql("DROP TABLE ~.todo")
-        try await bench.settle()
+        try await bench.drain()
         try await bench.store.detach("task")
         #expect(try await bench.store.attachedTables().map(\.entity) == ["note"])
     }

@@ -28,7 +28,7 @@ struct CapturedTableTests {
             UPDATE ~.todo SET id = 40 WHERE id = 4
             """)
         let head = try await bench.server.changes(in: "s", since: nil, limit: 1, access: .read(as: "ada"))
-        try await bench.settle()
+        try await bench.drain()
         let records = try await bench.records()
         #expect(records["task/11"] == ["title": "new", "done": 1])
         #expect(records["task/1"] == ["title": "old 1", "done": 1])
@@ -57,7 +57,7 @@ struct CapturedTableTests {
             UPDATE ~.todo SET list_id = 2 WHERE id = 'a'; UPDATE ~.todo SET list_id = NULL WHERE id = 'b';
             UPDATE ~.todo SET list_id = 1 WHERE id = 'd'
             """)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records("list:1").keys.sorted() == ["task/d"])
         #expect(try await bench.records("list:2").keys.sorted() == ["task/a", "task/c"])
         let gone = try await bench.server.changes(in: "list:1", since: nil, limit: 50, access: .read(as: "ada"))
@@ -77,7 +77,7 @@ struct CapturedTableTests {
         try await bench.attach("todo")
         #expect(try await bench.records().count == 20)
         try await bench.sql("TRUNCATE ~.todo; INSERT INTO ~.todo VALUES (gen_random_uuid(), 'first of many')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().values.map { $0["title"] as? String } == ["first of many"])
     }
 
@@ -88,7 +88,7 @@ struct CapturedTableTests {
         try await bench.attach("todo")
         try await bench.sql("BEGIN; INSERT INTO ~.todo VALUES (1, 'no'); ROLLBACK")
         try await bench.sql("INSERT INTO ~.todo VALUES (2, 'a'); UPDATE ~.todo SET title = title || 'b'")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/2": ["title": "ab"]])
         let rows = try await bench.store.read("s") { try $0.seen(after: 0, through: .max, tombstonesAfter: 0) }
         #expect(rows.count == 1)
@@ -136,7 +136,7 @@ struct CapturedTableTests {
         let answer = try await bench.exchange([upsert(1, "1", fields)])
         #expect(answer.statuses.allSatisfy { $0 == "applied" || $0 == "merged" }, "\(answer.results)")
         #expect(try await bench.sql("SELECT k::text FROM ~.kinds k WHERE id = 1") == row)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("1") == first)
     }
 
@@ -150,12 +150,12 @@ struct CapturedTableTests {
             INSERT INTO ~.todo VALUES (repeat('k', 200), 'long key'), ('big', repeat('x', 2000000)), ('ok', 'fine'),
                 (E'a\\tb', 'control')
             """)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/ok": ["title": "fine"]])
         let refused = try await bench.server.rejections()
         #expect(refused.map(\.code).sorted() == ["record_too_large", "unsendable_value", "unsendable_value"])
         try await bench.sql("UPDATE ~.todo SET title = 'small' WHERE id = 'big'")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("big") == ["title": "small"])
     }
 
@@ -217,7 +217,7 @@ struct CapturedTableTests {
             writers.addTask { while try await !bench.store.fill("task", limit: 20).isLast {} }
             try await writers.waitForAll()
         }
-        try await bench.settle()
+        try await bench.drain()
         let rows = Set(
             try await bench.sql("SELECT list_id || ' ' || id || ' ' || n FROM ~.todo").split(separator: "\n"))
         var found: [String] = []

@@ -17,7 +17,7 @@ struct TableAlterationTests {
         plan.tableWins = wins
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task", limit: 2).isLast {}
-        try await bench.settle()
+        try await bench.drain()
     }
 
     @Test("A column that was added travels without detaching, also of rows that were there", .timeLimit(.minutes(5)))
@@ -27,7 +27,7 @@ struct TableAlterationTests {
         try await bench.attach("todo", columns: .named(read: [], write: ["title"]))
         try await bench.sql("ALTER TABLE ~.todo ADD COLUMN note text DEFAULT 'n', ADD COLUMN hidden text DEFAULT 'h'")
         try await bench.sql("INSERT INTO ~.todo VALUES (2, 'B', 'b')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("2") == ["title": "B"])
         try await again(bench, columns: .named(read: ["note"], write: ["title"]))
         #expect(
@@ -88,7 +88,7 @@ struct TableAlterationTests {
         #expect(try await problem().contains("has no column id, list_id any more"))
         try await again(bench, "task", .column("list", prefix: "list:"))
         try await bench.sql("UPDATE ~.task SET name = 'D'; INSERT INTO ~.task VALUES (3, 7, 'new')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("3", "list:7") == ["list": 7, "name": "new"])
         try await bench.sql("DROP TABLE ~.task")
         #expect(try await problem().contains("does not bear the triggers any more"))
@@ -142,7 +142,7 @@ struct TableAlterationTests {
             INSERT INTO ~.payment VALUES ('2026-03-05', 3, 3); INSERT INTO ~.p2a VALUES ('2026-02-06', 4, 4);
             UPDATE ~.payment SET at = '2026-03-06' WHERE id = 2; TRUNCATE ~.p1
             """)
-        try await bench.settle()
+        try await bench.drain()
         let ids = ["2026-02-06\",4", "2026-03-05\",3", "2026-03-06\",2"]
         #expect(try await bench.records().keys.sorted() == ids.map { #"task/[""# + $0 + "]" })
         let answer = try await bench.exchange([upsert(1, #"[\"2026-01-07\",9]"#, #"{"amount":"9"}"#)])
@@ -162,7 +162,7 @@ struct TableAlterationTests {
                     #"task/[""# + $0 + "]"
                 })
         try await bench.sql("TRUNCATE ~.p4")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().count == 3)
         try await bench.store.detach("task")
         #expect(

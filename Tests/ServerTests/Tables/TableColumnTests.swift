@@ -53,7 +53,7 @@ struct TableColumnTests {
         #expect(
             try await bench.sql("SELECT id, name, note, is_admin, password_hash FROM ~.person ORDER BY id")
                 == "p1|Lovelace|n|t|hash\np2|Eve||f|secret")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("p2", "s", entity: "person") == ["name": "Eve", "is_admin": 0])
         // The operator's own programs write all that travels.
         try await bench.server.commit(to: "s") { $0.upsert("person", id: "p2", ["is_admin": 1]) }

@@ -59,7 +59,7 @@ struct TableDriftTests {
                 + trigger("sort", "INSERT", "NEW.list_id := 2;"))
         try await bench.attach("todo", .column("list_id", prefix: "list:"))
         _ = try await bench.exchange([upsert(1, "1", #"{"title":"A"}"#)], scope: "list:1")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records("list:1").isEmpty)
         #expect(try await bench.records("list:2") == ["task/1": ["list_id": 2, "title": "A"]])
     }
@@ -72,7 +72,7 @@ struct TableDriftTests {
                 + trigger("number", "INSERT", "IF NEW.id = 'x' THEN NEW.id := 'y'; END IF;"))
         try await bench.attach("todo")
         _ = try await bench.exchange([upsert(1, "abcd ", #"{"title":"B"}"#), upsert(2, "x", #"{"title":"X"}"#)])
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.sql("SELECT id, title FROM ~.todo ORDER BY 1") == "abcd|B\ny|X")
         #expect(try await bench.records() == ["task/abcd": ["title": "B"], "task/y": ["title": "X"]])
     }

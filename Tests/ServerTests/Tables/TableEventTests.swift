@@ -24,15 +24,15 @@ struct TableEventTests {
     func expired() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, 'home')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("1") == ["page": "home"])
         try await expireAll(bench)
         let head = try await bench.store.read("s") { $0.state.head }
         try await bench.sql("UPDATE ~.visit SET page = 'elsewhere'; UPDATE ~.visit SET id = 7")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.store.read("s") { $0.state.head } == head)
         try await bench.sql("INSERT INTO ~.visit VALUES (2, 'shop'); UPDATE ~.visit SET page = 'cart' WHERE id = 2")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/2": ["page": "cart"]])
     }
 
@@ -40,7 +40,7 @@ struct TableEventTests {
     func tooLarge() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, repeat('x', 2000000)), (2, 'home')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/2": ["page": "home"]])
         #expect(try await bench.server.rejections().map(\.code) == ["record_too_large"])
     }
@@ -49,7 +49,7 @@ struct TableEventTests {
     func taken() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, 'home')")
-        try await bench.settle()
+        try await bench.drain()
         try await expireAll(bench)
         let answer = try await bench.exchange([upsert(1, "1", #"{"page":"mine"}"#), upsert(2, "2", #"{"page":"new"}"#)])
         #expect(answer.errorCode(0) == "not_unique" && answer.statuses == ["rejected", "applied"], "\(answer.results)")

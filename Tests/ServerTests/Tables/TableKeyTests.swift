@@ -57,7 +57,7 @@ struct TableKeyTests {
         _ = try await bench.exchange(
             [delete(9, #"[1,\"é\",5,0]"#, base: head, entity: "tag")], scope: "list:1")
         try await bench.sql("UPDATE ~.tag SET name = 'moved' WHERE name = 'new'")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.sql("SELECT count(*) FROM ~.tag WHERE name = 'é'") == "0")
         #expect(
             try await bench.records("list:1").keys.sorted()
@@ -76,7 +76,7 @@ struct TableKeyTests {
             delete(3, "[1,1]", base: 1, entity: "link"),
         ])
         #expect(answer.statuses.allSatisfy { $0 != "rejected" }, "\(answer.results)")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().count == 401)
         #expect(try await bench.sql("SELECT count(*) FROM ~.link") == "401")
     }
@@ -123,7 +123,7 @@ struct TableKeyTests {
                     INSERT INTO ~.\(table) VALUES (\(value.sql), 0)
                     """)
             }
-            try await bench.settle()
+            try await bench.drain()
             let found = try await bench.records(scope).keys.map { String($0.dropFirst(table.count + 1)) }
             // A key that is longer than an id is in the list of refusals.
             let ids = values.map(\.id).filter { $0.utf8.count <= 128 }
@@ -144,7 +144,7 @@ struct TableKeyTests {
                 #expect(removal.statuses == ["applied", "applied"], "\(type) \(id): \(removal.results)")
             }
             #expect(try await bench.sql("SELECT count(*) FROM ~.\(table) WHERE n = 8") == "\(ids.count)", "\(type)")
-            try await bench.settle()
+            try await bench.drain()
             #expect(try await bench.records(scope).count == ids.count, "\(type)")
         }
     }
@@ -174,7 +174,7 @@ struct TableKeyTests {
             plan.tableWins = true
             _ = try await bench.store.attach(plan)
             while try await !bench.store.fill(table).isLast {}
-            try await bench.settle()
+            try await bench.drain()
             #expect(try await bench.records(scope).isEmpty)
             #expect(try await bench.store.attachedTables().last?.waiting == 0)
             let answer = try await bench.exchange(

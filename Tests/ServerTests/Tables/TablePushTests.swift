@@ -26,7 +26,7 @@ struct TablePushTests {
         #expect(answer.statuses == ["applied", "applied"], "\(answer.results)")
         #expect(try await bench.sql("SELECT id, list_id, title, done FROM ~.todo ORDER BY 1") == "a|7|A|f\nb|7|B|f")
         // What the table has filled in comes back.
-        try await bench.settle()
+        try await bench.drain()
         #expect(
             try await bench.fields("b", "list:7")
                 == ["title": "B", "list_id": 7, "done": 0, "made": "2026-01-01T00:00:00.000000Z"])
@@ -40,7 +40,7 @@ struct TablePushTests {
             ], scope: "list:7")
         #expect(edits.statuses == ["merged", "applied"], "\(edits.results)")
         #expect(try await bench.sql("SELECT id, title, done FROM ~.todo") == "a|A2|t")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("a", "list:7")?["done"] as? Int == 1)
         #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
     }
@@ -184,7 +184,7 @@ struct TablePushTests {
             try await server.exchange(Array(body.utf8), mode: .pushAndPull) { _ in .readWrite(as: "ada") })
         try await bench.sql("ALTER ROLE tidemark IN DATABASE postgres RESET search_path")
         #expect(pushed.statuses == ["applied"], "\(pushed.results)")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("1") == ["title": "A", "list_id": 1])
         #expect(try await bench.fields("1", entity: "list") == ["todos": 1])
         // An edit of what another program has just written overwrites it, and says so.
@@ -242,7 +242,7 @@ struct TablePushTests {
             }
             try await group.waitForAll()
         }
-        try await bench.settle()
+        try await bench.drain()
         let rows = try await bench.sql("SELECT id || ' ' || coalesce(a, -1) || ' ' || coalesce(b, -1) FROM ~.todo")
         let found = try await bench.records().map { name, fields in
             "\(name.dropFirst(5)) \(fields["a"] as? Int ?? -1) \(fields["b"] as? Int ?? -1)"

@@ -29,7 +29,7 @@ struct TableReadingTests {
         #expect(try await bench.records() == ["task/1": ["title": "A"], "task/2": ["title": "B"]])
         #expect(try await bench.store.attachedTables().map(\.waiting) == [2])
         // A role that sees them all takes them over.
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A!"], "task/2": ["title": "B!"]])
     }
 
@@ -44,7 +44,7 @@ struct TableReadingTests {
         plan.tableWins = true
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task").isLast {}
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A"]])
         #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
     }
@@ -58,7 +58,7 @@ struct TableReadingTests {
             """
             ALTER TABLE ~.todo ALTER id TYPE bigint; INSERT INTO ~.todo VALUES (5000000000, 1, 'far')
             """)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("5000000000", "list:1")?["title"] as? String == "far")
         let base = try await bench.store.read("list:1") { $0.state.head }
         let answer = try await bench.exchange(

@@ -38,7 +38,7 @@ struct TableReferenceTests {
         }
         #expect(try await bench.sql("SELECT id, project_id FROM ~.todo ORDER BY 1") == "t1|p1\nt2|p2")
         // So nobody keeps a row of theirs.
-        try await bench.settle()
+        try await bench.drain()
         let head = try await bench.store.read("list:1") { $0.state.head }
         let deletes = try await bench.exchange(
             [delete(1, "t1", base: head, entity: "todo"), delete(2, "p1", base: head, entity: "project")],
@@ -67,7 +67,7 @@ struct TableReferenceTests {
     func operators() async throws {
         let bench = try await bench()
         try await bench.sql("UPDATE ~.todo SET project_id = 'p1' WHERE id = 't2'")
-        try await bench.settle()
+        try await bench.drain()
         let head = try await bench.store.read("list:2") { $0.state.head }
         let edit = try await bench.exchange(
             [upsert(1, "t2", #"{"title":"edited","project_id":"p1"}"#, base: head, entity: "todo")], scope: "list:2")

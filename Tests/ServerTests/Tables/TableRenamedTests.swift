@@ -30,7 +30,7 @@ struct TableRenamedTests {
             ALTER TABLE ~.todo RENAME TO old; ALTER TABLE ~.next RENAME TO todo;
             UPDATE ~.old SET title = title || '!'
             """)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A"], "task/2": ["title": "B"]])
         #expect(try await bench.store.attachedTables().map(\.waiting) == [2])
         let edit = try await bench.exchange([upsert(1, "2", #"{"title":"mine"}"#, base: 2)])
@@ -39,7 +39,7 @@ struct TableRenamedTests {
         #expect(try await bench.store.attachedTables().first?.problem != nil)
         // Under its own name again, it goes on where it was.
         try await bench.sql("ALTER TABLE ~.todo RENAME TO next; ALTER TABLE ~.old RENAME TO todo")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("2") == ["title": "B!"])
         try await bench.sql("ALTER TABLE ~.todo RENAME TO old; UPDATE ~.old SET title = 'late'")
         #expect(try await bench.store.detach("task") == 2)

@@ -24,7 +24,7 @@ struct TableSubscopeTests {
         plan.subscope = subscope
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("photo", limit: 3).isLast {}
-        try await bench.settle()
+        try await bench.drain()
     }
 
     @Test("its rows lie in the sub-scope of the scope that their column names, and devices write them there")
@@ -34,7 +34,7 @@ struct TableSubscopeTests {
         #expect(try await bench.records("s:1~media").keys.sorted() == ["photo/p"])
         #expect(try await bench.records("s:1").keys.sorted() == ["album/a1"])
         try await bench.sql("INSERT INTO ~.photo VALUES ('q', '2', 'a2', 2); UPDATE ~.photo SET w = '2' WHERE id = 'p'")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records("s:1~media").isEmpty)
         #expect(try await bench.records("s:2~media").keys.sorted() == ["photo/p", "photo/q"])
 
@@ -57,7 +57,7 @@ struct TableSubscopeTests {
         try await SyncServer(store: bench.store, configuration: .still).erase(.scope("s:1"))
         try await attachPhoto(bench, "media")
         try await bench.sql("UPDATE ~.photo SET n = 5 WHERE id = 'p'")
-        try await bench.settle()
+        try await bench.drain()
         let state = try await bench.store.read("s:1~media") { $0.state }
         #expect(state.erasedAt != nil)
         await #expect(throws: Problem.self) { try await bench.records("s:1~media") }

@@ -19,7 +19,7 @@ struct TableTogetherTests {
 
     /// The contents of the table and of the log.
     private func held(_ bench: TableBench) async throws -> [String] {
-        try await bench.settle()
+        try await bench.drain()
         let records = try await bench.records().map { "\($0.key.dropFirst(5)) \($0.value["n"] ?? "-")" }.sorted()
         let rows = try await bench.sql("SELECT id || ' ' || coalesce(n::text, '-') FROM ~.todo")
             .split(separator: "\n").map(String.init).sorted()
@@ -95,7 +95,7 @@ struct TableTogetherTests {
         try await bench.attach("list", as: "list", .column("owner", prefix: ""))
         try await bench.attach("item", as: "item", .column("owner", prefix: ""))
         try await bench.sql("INSERT INTO ~.list VALUES (1, 's')")
-        try await bench.settle()
+        try await bench.drain()
         let answer = try await bench.exchange([
             upsert(1, "1", #"{"list":1}"#, entity: "item"), upsert(2, "2", #"{"list":1}"#, entity: "item"),
         ])

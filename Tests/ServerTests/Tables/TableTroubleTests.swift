@@ -41,14 +41,14 @@ struct TableTroubleTests {
             "UPDATE ~.todo SET title = 'slow'; INSERT INTO ~.todo VALUES (2, 'slow')", on: bench)
         #expect(try await bench.exchange([upsert(1, "3", #"{"title":"quick"}"#)]).statuses == ["applied"])
         try await bench.sql("INSERT INTO ~.todo VALUES (4, 'quick')")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().count == 3)
         #expect(try await bench.fields("1") == ["title": "old"])
         // Its row is waited for, and is what the edit meets then.
         let edit = Task { try await bench.exchange([upsert(2, "1", #"{"title":"edited"}"#, base: 1)]).statuses }
         try await finish(program, on: bench)
         #expect(try await edit.value != ["rejected"])
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.sql("SELECT id, title FROM ~.todo ORDER BY 1") == "1|edited\n2|slow\n3|quick\n4|quick")
         #expect(try await bench.fields("1") == ["title": "edited"])
         #expect(try await bench.fields("2") == ["title": "slow"])
@@ -140,7 +140,7 @@ struct TableTroubleTests {
             """)
         let edit = try await bench.exchange([upsert(1, "1", #"{"title":"edited"}"#, base: 1)])
         #expect(edit.errorCode(0) == "record_deleted")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().isEmpty)
     }
 
@@ -224,7 +224,7 @@ struct TableTroubleTests {
                     #expect(answer.statuses.allSatisfy { $0 == "applied" || $0 == "merged" }, "\(answer.results)")
                 }
             }
-            try await bench.settle()
+            try await bench.drain()
             _ = try await available { try await bench.store.detach("task") }
             _ = try await program.value
             try await device.value
@@ -258,7 +258,7 @@ struct TableTroubleTests {
             try await offPool { try cluster.restart() }
             _ = await program.value
         }
-        try await bench.settle()
+        try await bench.drain()
         let rows = try await bench.sql("SELECT id || ' ' || n FROM ~.todo").split(separator: "\n").map(String.init)
         let found = try await available {
             try await bench.records().map { "\($0.key.dropFirst(5)) \($0.value["n"] as? Int ?? -1)" }

@@ -62,7 +62,7 @@ struct TableTypeTests {
         let fields = Self.texts.enumerated().map { #""c\#($0)":"\#(Self.escaped($1.text))""# }.joined(separator: ",")
         let answer = try await bench.exchange([upsert(1, "2", "{\(fields)}")])
         #expect(answer.statuses == ["applied"], "\(answer.results)")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("2") == found)
         let differing = Self.texts.indices.map { "CASE WHEN a.c\($0)::text = b.c\($0)::text THEN '' ELSE 'c\($0)' END" }
         #expect(
@@ -147,14 +147,14 @@ struct TableTypeTests {
         let infinite: NSDictionary = ["a": ["$real": "inf"], "b": ["$real": "-inf"]]
         #expect(try await bench.records() == ["task/1": infinite, "task/3": ["a": 1, "b": 1]])
         try await bench.sql("UPDATE ~.m SET b = 'NaN' WHERE id = 3")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("3") == ["a": 1, "b": 1])
         let told = try await bench.server.rejections(limit: 9)
         #expect(told.map(\.code) == ["unsendable_value", "unsendable_value"], "\(told)")
         #expect(Set(told.map(\.record)) == ["2", "3"] && told.allSatisfy { $0.detail.contains("NaN") })
         #expect(told.allSatisfy { !$0.isDelete }, "the rows stand in the table")
         try await bench.sql("UPDATE ~.m SET b = 2")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.fields("3") == ["a": 1, "b": 2])
     }
 }

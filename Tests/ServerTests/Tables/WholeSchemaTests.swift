@@ -21,7 +21,7 @@ struct WholeSchemaTests {
         #expect(try await bench.server.rejections(limit: 9).isEmpty)
         let names = tables.map { "~.\"\($0.name)\"" }.joined(separator: ", ")
         try await bench.sql("TRUNCATE \(names)")
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records().isEmpty)
         // A row's parents have to be there before it; the device does not know in which order.
         var (rest, number) = (records.sorted { $0.key < $1.key }, 0)
@@ -40,7 +40,7 @@ struct WholeSchemaTests {
             rest = refused.map { rest[$0] }
         }
         #expect(rest.isEmpty)
-        try await bench.settle()
+        try await bench.drain()
         #expect(try await bench.records() == records)
     }
 

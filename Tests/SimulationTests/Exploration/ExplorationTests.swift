@@ -78,6 +78,15 @@ struct ExplorationTests {
         await #expect(throws: Simulation.Failure.self) { try await Simulation(of: app).play(found.script) }
     }
 
+    @Test("every record of every world goes the ways of its machine, whose cells are counted")
+    func audited() async throws {
+        let exploration = try exploration(of: CardApp.app, edits: 1)
+        let (report, coverage) = try await exploration.audit()
+        #expect(coverage.report == [])
+        #expect(report.states >= 30 && coverage.transactions > report.transitions && coverage.unread == 0)
+        #expect(coverage.cells.count > 30 && coverage.couplings.count > 1, "\(coverage.summary)")
+    }
+
     /// - Parameter edits: that many and a wait are all that may happen; `nil`: what usually may.
     private func exploration(
         of app: SimulatedApp, edits: UInt8? = nil, keys: String = " keyless",

@@ -1,7 +1,7 @@
 import Foundation
 import SampleApps
-import Spawning
 import Testing
+import TidemarkSpawning
 import TidemarkTesting
 
 @Suite("A world can be written down and played again")

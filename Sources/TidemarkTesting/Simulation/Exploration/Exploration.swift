@@ -76,12 +76,26 @@ package struct Exploration: Sendable {
     ///
     /// - Throws: the ``Simulation/Failure`` of a world in which something does not hold, shortened.
     @discardableResult
-    package func run() async throws -> Report {
+    package func run() async throws -> Report { try await run(under: []) }
+
+    /// As ``run()``, and holds the records of every device against their machine.
+    ///
+    /// - Throws: as ``run()`` does.
+    package func audit() async throws -> (report: Report, coverage: RecordCoverage) {
+        let audits = (0..<max(1, workerCount)).map { _ in RecordAudit() }
+        for audit in audits { audit.begin("exploration") }
+        let report = try await run(under: audits)
+        return (report, audits.reduce(into: RecordCoverage()) { $0.add($1.coverage) })
+    }
+
+    /// - Parameter audits: one for each thread, or none.
+    private func run(under audits: [RecordAudit]) async throws -> Report {
         let graph = StateGraph(deviceCount: plan.deviceCount, limit: stateLimit, isBreadthFirst: depthLimit != nil)
         let explorers = try await withThrowingTaskGroup(of: Explorer.self, returning: [Explorer].self) { group in
-            for _ in 0..<max(1, workerCount) {
+            for index in 0..<max(1, workerCount) {
                 group.addTask { [self] in
                     let explorer = Explorer(exploration: self, laboratory: try await Laboratory(app: simulation.app))
+                    explorer.laboratory.audit = audits.isEmpty ? nil : audits[index]
                     await Worker.onThread { explorer.explore(graph) }
                     return explorer
                 }

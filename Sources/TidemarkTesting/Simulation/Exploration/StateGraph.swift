@@ -94,7 +94,7 @@ final class StateGraph: Sendable {
                 state.nodes[place].openWays += 1
                 return .new(move, victim: victim)
             }
-            state.settle(place)
+            state.propagateDone(from: place)
             // Not always the same one: a scan is short where all around it is done.
             let edges = state.nodes[place].edges.filter { $0.end > place && !state.nodes[$0.end].isDone }
             let way = edges.randomElement(using: &state.generator)
@@ -115,7 +115,7 @@ final class StateGraph: Sendable {
                     return (place, state.way(to: place), move, victim)
                 }
                 state.nodes[place].hasMore = false
-                state.settle(place)
+                state.propagateDone(from: place)
                 state.nearest += 1
             }
             return nil
@@ -146,7 +146,7 @@ final class StateGraph: Sendable {
                 // What was still to be looked at with less left is looked at here, which is not as near.
                 for other in places where !isBreadthFirst && budget.covers(state.nodes[other].budget) {
                     state.nodes[other].hasMore = false
-                    state.settle(other)
+                    state.propagateDone(from: other)
                 }
             }
             state.report.states = state.known.count
@@ -162,7 +162,7 @@ final class StateGraph: Sendable {
             state.nodes[place].skip(victim, in: move, deviceCount)
             state.nodes[place].openWays -= 1
             let end = state.nodes[place].edges.first { $0.steps == Array(move.steps.dropFirst()) }?.end
-            state.settle(place)
+            state.propagateDone(from: place)
             return end
         }
     }
@@ -197,11 +197,11 @@ extension StateGraph.State {
         } else {
             nodes[origin].openWays -= 1
         }
-        settle(origin)
+        propagateDone(from: origin)
     }
 
     /// Tells the worlds before one that has nothing more to offer.
-    fileprivate mutating func settle(_ place: Int) {
+    fileprivate mutating func propagateDone(from place: Int) {
         var done = [place]
         while let place = done.popLast() {
             guard nodes[place].isDone else { continue }

@@ -42,7 +42,7 @@ extension Oracle {
     }
 
     /// The row without what it shows of later versions than the rest of it.
-    private func settled(
+    private func withoutFilled(
         _ device: Int, _ key: OracleKey, _ base: [Value]?, _ scope: Scope, _ histories: OracleScope, complete: Version
     ) -> [Value]? {
         guard var cells = base, let filled = devices[device].filled[scope]?[key.entity],
@@ -133,7 +133,7 @@ extension Oracle {
     ) -> OracleDevice.Bound? {
         let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
         let complete = complete(standing, in: histories)
-        let base = settled(device, key, base, scope, histories, complete: complete)
+        let base = withoutFilled(device, key, base, scope, histories, complete: complete)
         let first = isPresent(standing, in: histories) ? histories.newest : known.history
         for history in first...histories.newest
         where histories.clip(floor, of: history, to: histories.newest) == floor {

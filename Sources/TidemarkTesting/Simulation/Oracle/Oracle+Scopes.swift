@@ -8,7 +8,7 @@ extension Oracle {
     func checkScopes(_ device: Int, since former: OracleDevice.Sight) throws {
         let sight = devices[device].sight
         for (scope, standing) in sight.scopes {
-            // With a scope go the lists of what was settled in it.
+            // With a scope go the lists of what was resolved in it.
             if standing.isLost { verdicts.told[device] = nil }
             if standing.isLost, former.scopes[scope]?.isLost != true { try checkGone(device, scope, sight) }
             guard let before = former.scopes[scope], before.epoch == standing.epoch, scopes[scope]?.newest == 0

@@ -119,7 +119,7 @@ extension Oracle {
                 var write = write
                 write.logged = logged(write, key, index, table, device)
                 let isDone =
-                    try isSettled(write, key, index, table, device, former)
+                    try isUndoneBySchema(write, key, index, table, device, former)
                     || isDone(write, key, index, table, device, db)
                 devices[device].writes[key]?[column] = isDone ? nil : write
             }
@@ -158,7 +158,7 @@ extension Oracle {
     }
 
     /// Whether the app's own schema has undone an edit: the row's parent is gone.
-    private func isSettled(
+    private func isUndoneBySchema(
         _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ table: OracleTable, _ device: Int,
         _ former: OracleDevice.Sight
     ) -> Bool {

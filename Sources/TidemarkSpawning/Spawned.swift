@@ -1,22 +1,29 @@
 import Foundation
 
-/// A program that this process has started. Not Foundation's `Process`: on Linux that one reads past a buffer where
-/// some thirteen hundred files are open, as they are while hundreds of tests run.
+/// A program that this process has started; of what is open here it has only what is handed over.
+///
+/// Not Foundation's `Process`: on Linux that one reads past a buffer where some thirteen hundred files are open, as
+/// they are while hundreds of tests run.
 package final class Spawned: Sendable {
     /// Why there is no answer of it.
     package struct Failed: Error, CustomStringConvertible {
         package let description: String
     }
 
-    private let pid: pid_t
+    package let pid: Int32
     private let lock = NSLock()
     nonisolated(unsafe) private var ended: Int32?  // because it is only touched under `lock`
 
     /// - Parameters:
     ///   - command: the program's path, and its arguments.
+    ///   - environment: its variables; this process's, if not given.
     ///   - input: what it reads; nothing, if not given.
-    ///   - output: where it writes, errors too; nowhere, if not given.
-    package init(_ command: [String], input: Int32? = nil, output: Int32? = nil) throws {
+    ///   - output: where it writes; nowhere, if not given.
+    ///   - errors: where it writes errors; with the rest, if not given.
+    package init(
+        _ command: [String], environment: [String: String] = ProcessInfo.processInfo.environment, input: Int32? = nil,
+        output: Int32? = nil, errors: Int32? = nil
+    ) throws {
         #if canImport(Darwin)
             var actions: posix_spawn_file_actions_t?
             var attributes: posix_spawnattr_t?
@@ -29,18 +36,19 @@ package final class Spawned: Sendable {
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard null >= 0 else { throw Failed(description: "/dev/null cannot be opened") }
         defer { close(null) }
         posix_spawn_file_actions_adddup2(&actions, input ?? null, 0)
         posix_spawn_file_actions_adddup2(&actions, output ?? null, 1)
-        posix_spawn_file_actions_adddup2(&actions, output ?? null, 2)
+        posix_spawn_file_actions_adddup2(&actions, errors ?? output ?? null, 2)
         // What else is open here, a pipe or a server's connection, would not end for its reader while the program runs.
         #if canImport(Darwin)
             posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_CLOEXEC_DEFAULT))
         #else
             for descriptor in 3...Self.highestDescriptor() { posix_spawn_file_actions_addclose(&actions, descriptor) }
         #endif
-        let environment = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
-        let (words, variables) = (command.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
+        let words = command.map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in words + variables { free(text) } }
         var pid: pid_t = 0
         let error = posix_spawn(&pid, command[0], &actions, &attributes, words, variables)
@@ -56,25 +64,40 @@ package final class Spawned: Sendable {
         return (open.compactMap { Int32($0) }.max() ?? 1024) + 64
     }
 
-    package var isRunning: Bool { status == nil }
+    package var isRunning: Bool { exitCode == nil }
 
-    /// The status that it has ended with; `nil` while it runs.
-    private var status: Int32? {
-        lock.withLock {
-            if ended == nil {
-                var status: Int32 = 0
-                if waitpid(pid, &status, WNOHANG) == pid { ended = status }
+    /// How it ended: the exit code, or minus the signal; `nil` while it runs.
+    package var exitCode: Int32? { lock.withLock { reaped() } }
+
+    /// Under `lock`: its id is another program's as soon as it is reaped.
+    private func reaped() -> Int32? {
+        if ended == nil {
+            var status: Int32 = 0
+            let found = waitpid(pid, &status, WNOHANG)
+            if found == pid {
+                let signal = status & 0x7f
+                ended = signal == 0 ? (status >> 8) & 0xff : -signal
+            } else if found < 0, errno == ECHILD {
+                // Where SIGCHLD is ignored the system reaps it, and says nothing of how it ended.
+                ended = -1
             }
-            return ended
         }
+        return ended
     }
 
     /// Waits for its end, and says whether that was a good one. Blocks the thread.
     @discardableResult
     package func wait() -> Bool {
         while true {
-            if let status { return status == 0 }
+            if let exitCode { return exitCode == 0 }
             Thread.sleep(forTimeInterval: 0.002)
+        }
+    }
+
+    /// Sends a signal, unless it has ended: then its id may be another program's.
+    package func signal(_ number: Int32) {
+        lock.withLock {
+            if reaped() == nil { kill(pid, number) }
         }
     }
 
