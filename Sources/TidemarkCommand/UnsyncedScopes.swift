@@ -10,24 +10,8 @@
 
         static func names(_ device: DeviceFile) throws -> [String] {
             let known = Set(try device.scopes().map(\.name))
-            return try device.database.read { db in
-                guard try db.tableExists("tidemark_inferred") else { return [] }
-                let shadows = try String.fetchAll(
-                    db,
-                    sql: """
-                        SELECT name FROM sqlite_master WHERE type = 'table'
-                        AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'
-                        """)
-                let marked = shadows.map {
-                    """
-                    UNION SELECT tidemark_routing_scope FROM \($0.quotedDatabaseIdentifier)
-                    WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope <> ''
-                    """
-                }
-                let sql = "SELECT scope FROM tidemark_inferred WHERE NOT compared \(marked.joined(separator: " "))"
-                let found = try String.fetchAll(db, sql: sql).compactMap { Scope($0)?.parent.name }
-                return Set(found).subtracting(known).sorted()
-            }
+            let found = try device.database.read { db in try Pending.routedScopes(db) }
+            return Set(found.map(\.parent.name)).subtracting(known).sorted()
         }
 
         static func lines(_ names: [String]) -> [String] {

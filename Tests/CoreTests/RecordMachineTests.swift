@@ -213,10 +213,17 @@ struct RecordMachineTests {
         #expect(lost.isEmpty, "\(lost)")
     }
 
-    @Test("A scope that is not followed has nothing in flight, and nothing is asked of it")
+    @Test(
+        "A scope that is not followed has told nothing, and nothing goes there but along with a question for it"
+    )
     func strangers() {
         let wrong = RecordMachine.reachable(Self.reduced).filter { machine in
-            machine.access != .followed && (machine.inFlight != .none || machine.knowledge != .covered)
+            switch machine.access {
+            case .followed: false
+            case .lost: machine.base != .absent || machine.knowledge != .covered
+            case .unfollowed:
+                machine.base != .absent || machine.knowledge != .covered || machine.inFlight != .none
+            }
         }
         #expect(wrong.isEmpty, "\(wrong.prefix(5).map(\.outline))")
     }

@@ -1,8 +1,8 @@
-import GRDB
-import TidemarkWire
+package import GRDB
+package import TidemarkWire
 
 /// The edits that wait in the file, counted for the status and for waking up.
-enum Pending {
+package enum Pending {
     /// Milliseconds since 1970, as SQL: the time of the connection, which triggers see too.
     static let nowSQL = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 
@@ -71,6 +71,25 @@ enum Pending {
                     WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope NOT IN ('', \(names))
                     """))
         }
+    }
+
+    /// The scopes that records with marks, and writes that no trigger saw, belong to by their columns. No schema is
+    /// needed; a file without the library's tables has none.
+    package static func routedScopes(_ db: Database) throws -> Set<Scope> {
+        guard try db.tableExists("tidemark_inferred") else { return [] }
+        var names = try Query(db, "SELECT DISTINCT scope FROM tidemark_inferred WHERE NOT compared").rows(db) {
+            $0.text(0)
+        }
+        for shadow in try shadows(db) {
+            names += try Query(
+                db,
+                """
+                SELECT DISTINCT tidemark_routing_scope FROM \(quoted(shadow))
+                WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope <> ''
+                """
+            ).rows(db) { $0.text(0) }
+        }
+        return Set(names.compactMap { Scope($0) })
     }
 
     private static func shadows(_ db: Database) throws -> [String] {

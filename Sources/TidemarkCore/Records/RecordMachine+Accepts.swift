@@ -58,11 +58,13 @@ extension RecordMachine {
 
     /// Whether the outbox batcher looks at edits that nothing holds up. What a block was about is asked anew before:
     /// the edit is released, or what was refused here is forgotten.
-    private var isLookedAt: Bool { access == .followed && queue == .queued && inFlight == .none && block == .none }
+    private var isLookedAt: Bool { access == .followed && isNext }
+    private var isNext: Bool { queue == .queued && inFlight == .none && block == .none }
 
-    /// One operation of a record is in flight at a time; only replays are more.
+    /// One operation of a record is in flight at a time; only replays are more. An engine goes on asking for a scope
+    /// whose access was lost, and sends along what was made for it meanwhile.
     private func maySeal(_ sealed: Sealed) -> Bool {
-        guard isLookedAt, !place.isLeaving else { return false }
+        guard access != .unfollowed, isNext, !place.isLeaving else { return false }
         switch sealed {
         case .write: return local == .edited || local == .clean && (base == .seeded || base == .deleted)
         case .part: return local == .edited || base == .seeded
@@ -76,14 +78,15 @@ extension RecordMachine {
         }
         return switch reason {
         case .none: false
-        case .rejectedParent, .awaitingID, .unsendable: access == .followed
+        case .rejectedParent, .awaitingID, .unsendable: access != .unfollowed
         case .unconfirmed: capture == .watched
         case .displaced: access == .unfollowed && place == .quarantined
         }
     }
 
     private func mayEnd(_ verdict: Verdict) -> Bool {
-        guard inFlight != .none, capture != .unseen else { return false }
+        // A server that takes anything has given the access back.
+        guard access == .followed, inFlight != .none, capture != .unseen else { return false }
         return switch verdict {
         case .taken, .rejected, .outcomeUnknown: true
         // Only what sets fields meets other fields.

@@ -114,10 +114,12 @@ extension RecordMachine {
                 case .seeded: return (.clean, [])
                 case .present, .absent, .deleted: return (self, [])
                 }
+            // The row is there again; whether it is another one is found with the triggers.
+            case .wroteUnseen: return (self == .deleted ? .edited : self, [])
             case .decided, .refusalForgotten, .dropped, .blocked, .released, .seedBack, .putOff, .resumed, .arrival,
                 .departureSealed, .row, .tombstone, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
-                .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound:
+                .historyLost, .replayed, .captureLost, .deletedUnseen, .captureFound:
                 return (self, [])
             }
         }

@@ -3,7 +3,8 @@ extension RecordMachine {
     /// event has broken it, ``enforce(in:)`` says what gives way. The order of the cases is the order in which they are
     /// enforced.
     package enum Coupling: Int, Hashable, Sendable, CaseIterable {
-        /// A scope that is not followed has told this device nothing.
+        /// A scope that is not followed, or whose access was lost, has told this device nothing; what was made since is
+        /// sent to one of which the engine still asks whether it is there again.
         case strangerScope = 1
         /// A temporary id is known to this device only.
         case temporaryIsNew
@@ -33,8 +34,8 @@ extension RecordMachine {
             switch self {
             case .strangerScope:
                 state.access == .followed
-                    || state.base == .absent && state.inFlight == .none && state.knowledge == .covered
-                        && !state.place.isLeaving
+                    || state.base == .absent && (state.access == .lost || state.inFlight == .none)
+                        && state.knowledge == .covered && !state.place.isLeaving
             case .temporaryIsNew:
                 state.identity == .given
                     || (state.base == .absent || state.base == .seeded) && state.knowledge != .ahead
