@@ -1,7 +1,7 @@
 #if Server
     import Foundation
 
-    /// What the command takes, as far as it is asked for: ArgumentParser's declarations.
+    /// The command's parts and their arguments, as ArgumentParser declares them: the manual and a check read these.
     struct CommandTree: Codable, Hashable {
         struct Command: Codable, Hashable {
             var commandName: String

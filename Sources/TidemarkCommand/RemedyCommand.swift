@@ -104,14 +104,14 @@
         var differing, repaired: Int64?
 
         init(_ kept: KeptRemedy) {
-            func date(_ moment: Int64) -> Date { Date(milliseconds: moment) }
-            (number, kind, askedAt) = (kept.number, kept.remedy.kind, date(kept.asked))
+            (number, kind, askedAt) = (kept.number, kept.remedy.kind, Date(milliseconds: kept.asked))
             switch kept.remedy {
             case .slowDown(let seconds): interval = seconds
             case .stop(let text): message = text
             case .refill, .verify, .clear: break
             }
-            (outcome, code, toldAt) = (kept.outcome?.result.rawValue, kept.outcome?.code, kept.told.map(date))
+            (outcome, code) = (kept.outcome?.result.rawValue, kept.outcome?.code)
+            toldAt = kept.told.map(Date.init(milliseconds:))
             (differing, repaired) = (kept.outcome?.differing, kept.outcome?.repaired)
         }
 

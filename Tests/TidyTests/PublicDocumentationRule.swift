@@ -16,7 +16,7 @@ enum PublicDocumentationRule {
         }
     }
 
-    /// What a public function, initializer or getter throws is said in a line of its own.
+    /// A public function, initializer or getter says in a line of its own what it throws.
     static func unsaidErrors(path: String, text: String) -> [Fault] {
         guard path.hasPrefix("Sources/") else { return [] }
         let source = SwiftText(text)
@@ -75,7 +75,7 @@ enum PublicDocumentationRule {
 
     // MARK: Declarations
 
-    /// The public declarations of a file, in their order. What a public protocol requires, and the members of a public
+    /// The public declarations of a file, in their order. Requirements of a public protocol, and members of a public
     /// extension, are public without the word.
     static func declarations(in source: SwiftText) -> [Declaration] {
         let bare = linesInPublicBraces(source.code)

@@ -10,7 +10,7 @@ enum UnitRule {
         "rows", "scopes", "seconds", "steps", "streams", "tables", "triggers", "uploads", "verdicts", "versions",
         "worlds", "writes",
     ]
-    /// What is said of a moment or a time begins like this, and ends with one of these.
+    /// A comment on a moment or a time begins with one of these, and has to name one of `timeUnits`.
     static let times = ["When ", "How long ", "The time ", "The age ", "The moment "]
     static let timeUnits: Set = ["milliseconds", "seconds"]
     /// What a number is that counts nothing.

@@ -94,7 +94,7 @@ struct BlobFiles: Sendable {
         try file.sync()
     }
 
-    /// Makes a part that is all on the disk the blob. Where that was done before, it stays so.
+    /// Makes a part that is all on the disk the blob; does nothing where it is the blob already.
     func rename(_ part: BlobPart) throws {
         let blob = path(of: part.name.hash, in: part.name.scope)
         if Foundation.rename(path(of: part), blob) != 0 {

@@ -27,8 +27,8 @@ public struct SimulatedApp: Sendable {
         ///   - name: what it is called in scripts: one word, without blanks.
         ///   - isGroup: whether its edits belong together: on the server all of them are taken, or none.
         ///   - perform: does it, on the queue of the device's file. It may draw from the choices, and from nothing else
-        ///     that is random. What the schema refuses (`SQLITE_CONSTRAINT`) is undone and forgiven; any other error
-        ///     fails the simulation.
+        ///     that is random. A write that the schema refuses (`SQLITE_CONSTRAINT`) is undone and forgiven;
+        ///     any other error fails the simulation.
         public init(
             _ name: String, isGroup: Bool = false,
             _ perform: @escaping @Sendable (Database, inout Choices) throws -> Void
