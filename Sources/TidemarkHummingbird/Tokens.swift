@@ -51,7 +51,7 @@
         private static func isScope(_ text: String) -> Bool { Scope(text).map { $0.subscope == nil } ?? false }
 
         private static func matches(_ pattern: String, _ scope: Scope) -> Bool {
-            guard pattern.utf8.last == UInt8(ascii: "*") else { return pattern.utf8.elementsEqual(scope.name.utf8) }
+            guard pattern.utf8.last == UInt8(ascii: "*") else { return pattern.hasSameBytes(as: scope.name) }
             return scope.name.utf8.starts(with: pattern.utf8.dropLast())
         }
     }

@@ -18,7 +18,7 @@ public struct StoredObject: Hashable, Sendable, Identifiable {
             do throws(JSONError) {
                 try reader.enterObject()
                 while let name = try reader.nextMember() {
-                    if reader.string(name).utf8.elementsEqual(member.utf8) { return try reader.readValue() }
+                    if reader.string(name).hasSameBytes(as: member) { return try reader.readValue() }
                     try reader.skip()
                 }
             } catch { return nil }

@@ -96,6 +96,21 @@ extension DataObject {
             fields.append(Field(name: start..<end, value: valueStart..<writer.bytes.count))
         }
 
+        /// Appends a field as it was read.
+        fileprivate mutating func append(_ name: JSONReader.Text, _ scalar: JSONScalar, of reader: JSONReader) {
+            separate()
+            let start = writer.bytes.count + 1
+            writer.text(name, of: reader)
+            let end = writer.bytes.count - 1
+            writer.raw(byte: UInt8(ascii: ":"))
+            let valueStart = writer.bytes.count
+            switch scalar {
+            case .text(let text): writer.text(text, of: reader)
+            case .null, .integer, .real, .blob: writer.value(reader.value(scalar))
+            }
+            fields.append(Field(name: start..<end, value: valueStart..<writer.bytes.count))
+        }
+
         /// Appends a field whose quoted name is at hand already, as for a table's columns.
         package mutating func append(name quoted: [UInt8], _ write: (inout JSONWriter) -> Void) {
             separate()
@@ -137,15 +152,11 @@ extension DataObject {
         try reader.enterObject()
         while let name = try reader.nextMember() {
             try seen.insert(name, of: reader, ignoringCase: true)
-            let label = reader.string(name)
-            guard label.utf8.first != UInt8(ascii: "$") else {
-                throw JSONError(.reservedMember, at: name.range.lowerBound).inside(label)
+            guard !reader.begins(name, with: UInt8(ascii: "$")) else {
+                throw JSONError(.reservedMember, at: name.range.lowerBound).inside(reader.string(name))
             }
-            do {
-                let value = try reader.readValue()
-                builder.append(label, value)
-            } catch {
-                throw error.inside(label)
+            do { builder.append(name, try reader.readScalar(), of: reader) } catch {
+                throw error.inside(reader.string(name))
             }
         }
         self = builder.finish()

@@ -9,6 +9,7 @@ public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
 
     /// The character between a scope's name and its sub-scope's.
     package static let subscopeMark: Character = "~"
+    private static let subscopeByte = UInt8(ascii: "~")
 
     /// Makes a scope from its name, or `nil` where the name is not of the form above.
     public init?(_ name: String) {
@@ -21,12 +22,12 @@ public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
 
     /// The sub-scope's own name, `media`; `nil` for a scope itself.
     public var subscope: String? {
-        name.split(separator: Self.subscopeMark, maxSplits: 1).dropFirst().first.map(String.init)
+        name.utf8.split(separator: Self.subscopeByte, maxSplits: 1).dropFirst().first.flatMap { String(Substring($0)) }
     }
 
     /// The scope that this is a part of, whose permission it has; a scope itself is its own.
     public var parent: Scope {
-        guard let mark = name.firstIndex(of: Self.subscopeMark) else { return self }
+        guard let mark = name.utf8.firstIndex(of: Self.subscopeByte) else { return self }
         return Scope(unchecked: String(name[..<mark]))
     }
 
@@ -73,7 +74,7 @@ public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible 
     public var description: String { text }
 
     /// Compares bytes, never Unicode equivalence.
-    public static func == (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
+    public static func == (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.hasSameBytes(as: rhs.text) }
 
     /// Orders by bytes, the order in which every device decides between contenders for one unique value.
     public static func < (lhs: RecordID, rhs: RecordID) -> Bool {
@@ -82,7 +83,8 @@ public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible 
 
     /// Hashes bytes, in step with `==`.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(Array(text.utf8))
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: .init($0)) }
     }
 }
 
@@ -133,7 +135,10 @@ package enum Identifier {
     package static func isRecordID(_ text: String) -> Bool { isPrintable(text, limit: recordLimit) }
 
     private static func isPrintable(_ text: String, limit: Int) -> Bool {
-        (1...limit).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+        var text = text
+        return text.withUTF8 { bytes in
+            (1...limit).contains(bytes.count) && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+        }
     }
 
     private static let blank = UInt8(ascii: " ")

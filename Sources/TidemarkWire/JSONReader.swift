@@ -312,6 +312,11 @@ extension JSONReader {
         return string(text) == word.description
     }
 
+    /// Whether the string's first byte, once its escapes are resolved, is that one.
+    package func begins(_ text: Text, with byte: UInt8) -> Bool {
+        (text.hasEscapes ? unescaped(text).first : bytes[text.range].first) == byte
+    }
+
     package func string(_ text: Text) -> String {
         if !text.hasEscapes { return String(decoding: bytes[text.range], as: UTF8.self) }
         return String(decoding: unescaped(text), as: UTF8.self)

@@ -31,8 +31,11 @@ extension JSONReader {
         }
     }
 
-    package mutating func readValue() throws(JSONError) -> Value {
-        switch try readScalar() {
+    package mutating func readValue() throws(JSONError) -> Value { value(try readScalar()) }
+
+    /// A value that was read, by itself.
+    package func value(_ scalar: JSONScalar) -> Value {
+        switch scalar {
         case .null: .null
         case .integer(let value): .integer(value)
         case .real(let value): .real(value)

@@ -54,6 +54,16 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// Writes a string as it was read: one without escapes has the canonical spelling already.
+    package mutating func text(_ text: JSONReader.Text, of reader: JSONReader) {
+        guard text.hasEscapes else {
+            bytes.append(UInt8(ascii: "\""))
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: reader.bytes[text.range]))
+            return bytes.append(UInt8(ascii: "\""))
+        }
+        reader.unescaped(text).withUnsafeBytes { string(utf8: $0) }
+    }
+
     private mutating func escape(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""): raw("\\\"")

@@ -7,7 +7,8 @@ package struct MemberNames {
     private static let few = 8
 
     private struct Entry {
-        var hash: Int
+        /// Computed once there are more than a few.
+        var hash = 0
         var text: JSONReader.Text
     }
 
@@ -22,20 +23,21 @@ package struct MemberNames {
         _ text: JSONReader.Text, of reader: JSONReader, ignoringCase: Bool = false
     ) throws(JSONError) {
         guard entries.count < Limits.names else { throw JSONError(.tooManyMembers, at: text.range.lowerBound) }
-        let entry = Entry(hash: Self.hash(text, reader, ignoringCase), text: text)
-        guard !contains(entry, reader, ignoringCase) else {
+        guard !contains(text, reader, ignoringCase) else {
             throw JSONError(.duplicateMember, at: text.range.lowerBound).inside(reader.string(text))
         }
-        entries.append(entry)
+        if entries.isEmpty { entries.reserveCapacity(Self.few) }
+        entries.append(Entry(text: text))
         if entries.count > Self.few, entries.count * 2 > table.count {
             table = Array(repeating: 0, count: max(Self.few * 4, table.count * 2))
-            for place in entries.indices { enter(place) }
+            for place in entries.indices { enter(place, reader, ignoringCase) }
         } else if !table.isEmpty {
-            enter(entries.count - 1)
+            enter(entries.count - 1, reader, ignoringCase)
         }
     }
 
-    private mutating func enter(_ place: Int) {
+    private mutating func enter(_ place: Int, _ reader: JSONReader, _ ignoringCase: Bool) {
+        if entries[place].hash == 0 { entries[place].hash = Self.hash(entries[place].text, reader, ignoringCase) }
         var slot = slot(of: entries[place].hash)
         while table[slot] != 0 { slot = (slot + 1) & (table.count - 1) }
         table[slot] = UInt16(place + 1)
@@ -43,15 +45,15 @@ package struct MemberNames {
 
     private func slot(of hash: Int) -> Int { hash & (table.count - 1) }
 
-    private func contains(_ entry: Entry, _ reader: JSONReader, _ ignoringCase: Bool) -> Bool {
-        func isSame(_ other: Entry) -> Bool {
-            other.hash == entry.hash
-                && Self.name(other.text, reader, ignoringCase) == Self.name(entry.text, reader, ignoringCase)
+    private func contains(_ text: JSONReader.Text, _ reader: JSONReader, _ ignoringCase: Bool) -> Bool {
+        guard !table.isEmpty else {
+            return entries.contains { Self.isSame($0.text, text, reader, ignoringCase) }
         }
-        guard !table.isEmpty else { return entries.contains(where: isSame) }
-        var slot = slot(of: entry.hash)
+        let hash = Self.hash(text, reader, ignoringCase)
+        var slot = slot(of: hash)
         while table[slot] != 0 {
-            if isSame(entries[Int(table[slot]) - 1]) { return true }
+            let other = entries[Int(table[slot]) - 1]
+            if other.hash == hash, Self.isSame(other.text, text, reader, ignoringCase) { return true }
             slot = (slot + 1) & (table.count - 1)
         }
         return false
@@ -59,21 +61,32 @@ package struct MemberNames {
 
     /// Seeded anew for each process, so that nobody can choose names that meet.
     private static func hash(_ text: JSONReader.Text, _ reader: JSONReader, _ ignoringCase: Bool) -> Int {
-        var hasher = Hasher()
-        func combine(_ bytes: UnsafeRawBufferPointer) {
-            guard ignoringCase else { return hasher.combine(bytes: bytes) }
-            for byte in bytes { hasher.combine(Identifier.lowered(byte)) }
+        withBytes(text, reader) { name in
+            var hasher = Hasher()
+            if ignoringCase {
+                for byte in name { hasher.combine(Identifier.lowered(byte)) }
+            } else {
+                hasher.combine(bytes: name)
+            }
+            return hasher.finalize()
         }
-        if text.hasEscapes {
-            reader.unescaped(text).withUnsafeBytes { combine($0) }
-        } else {
-            combine(UnsafeRawBufferPointer(rebasing: reader.bytes[text.range]))
-        }
-        return hasher.finalize()
     }
 
-    private static func name(_ text: JSONReader.Text, _ reader: JSONReader, _ ignoringCase: Bool) -> [UInt8] {
-        let name = text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range])
-        return ignoringCase ? name.map(Identifier.lowered) : name
+    private static func isSame(
+        _ left: JSONReader.Text, _ right: JSONReader.Text, _ reader: JSONReader, _ ignoringCase: Bool
+    ) -> Bool {
+        withBytes(left, reader) { left in
+            withBytes(right, reader) { right in
+                guard left.count == right.count else { return false }
+                return ignoringCase ? Identifier.isSameName(left, right) : left.hasSameBytes(as: right)
+            }
+        }
+    }
+
+    private static func withBytes<Result>(
+        _ text: JSONReader.Text, _ reader: JSONReader, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        guard text.hasEscapes else { return body(UnsafeRawBufferPointer(rebasing: reader.bytes[text.range])) }
+        return reader.unescaped(text).withUnsafeBytes(body)
     }
 }

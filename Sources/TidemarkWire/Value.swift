@@ -19,7 +19,7 @@ extension Value {
         case (.null, .null): true
         case (.integer(let left), .integer(let right)): left == right
         case (.real(let left), .real(let right)): left.bitPattern == right.bitPattern
-        case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.text(let left), .text(let right)): left.hasSameBytes(as: right)
         case (.blob(let left), .blob(let right)): left == right
         case (.null, _), (.integer, _), (.real, _), (.text, _), (.blob, _): false
         }
@@ -31,7 +31,7 @@ extension Value {
         case .null: hasher.combine(0)
         case .integer(let value): hasher.combine(value)
         case .real(let value): hasher.combine(value.bitPattern)
-        case .text(let value): hasher.combine(Array(value.utf8))
+        case .text(var value): value.withUTF8 { hasher.combine(bytes: .init($0)) }
         case .blob(let value): hasher.combine(value)
         }
     }

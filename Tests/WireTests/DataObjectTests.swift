@@ -19,6 +19,32 @@ struct DataObjectTests {
         #expect(object.value("none") == nil)
     }
 
+    @Test("are spelled as the canonical writer spells their decoded values, whichever way they were read")
+    func sameAsDecoded() throws {
+        let texts = [
+            "", "plain", "tab\tquote\"slash\\", "a/b", "née", "e\u{301}", "\u{1f600}", "\u{7f}", "\u{2028}", "\0",
+        ]
+        let escape: (String) -> String = {
+            $0.utf16.map { "\\u" + String(0x1_0000 + Int($0), radix: 16).dropFirst() }.joined()
+        }
+        for text in texts {
+            for name in texts {
+                var writer = JSONWriter()
+                writer.raw("{")
+                writer.string(name)
+                writer.raw(":")
+                writer.string(text)
+                writer.raw("}")
+                let expected = writer.bytes
+                #expect(try parse(String(decoding: expected, as: UTF8.self)).bytes == expected)
+                #expect(try parse(#"{"\#(escape(name))":"\#(escape(text))"}"#).bytes == expected)
+            }
+        }
+        let numbers = #"{"a":-0,"b":9007199254740993,"c":1e2,"d":{"$int":"7"},"e":null,"f":{"$blob":"AQ=="}}"#
+        let canonical = #"{"a":0,"b":{"$int":"9007199254740993"},"c":100.0,"d":7,"e":null,"f":{"$blob":"AQ=="}}"#
+        #expect(String(decoding: try parse(numbers).bytes, as: UTF8.self) == canonical)
+    }
+
     @Test("come back from the bytes that were stored")
     func stored() throws {
         let object: DataObject = DataObject(["a": 1, "quote\"d": "x", "c": nil])
@@ -44,7 +70,11 @@ struct DataObjectTests {
     }
 
     @Test("may not begin with a dollar sign")
-    func reserved() { #expect(throws: JSONError.self) { try parse(#"{"$a":1}"#) } }
+    func reserved() {
+        #expect(throws: JSONError.self) { try parse(#"{"$a":1}"#) }
+        #expect(throws: JSONError.self) { try parse(#"{"\u0024a":1}"#) }
+        #expect(throws: Never.self) { try parse(#"{"a$":1,"":2}"#) }
+    }
 }
 
 @Suite("Objects have a bounded number of names")

@@ -256,11 +256,22 @@ struct OutboxBlock {
     private static let idMember = Array(#""id":""#.utf8)
 
     private static func replacing(_ record: [UInt8], in members: Cell) -> Cell {
-        guard case .blob(var bytes) = members, let member = bytes.firstRange(of: idMember),
-            bytes[member.upperBound...].starts(with: record)
-        else { return members }
-        bytes.replaceSubrange(member.upperBound..<(member.upperBound + record.count), with: [place])
-        return .blob(bytes)
+        guard case .blob(let bytes) = members, let place = idPlace(record, in: bytes) else { return members }
+        var replaced = Array(bytes[..<place])
+        replaced.reserveCapacity(bytes.count - record.count + 1)
+        replaced.append(Self.place)
+        replaced += bytes[(place + record.count)...]
+        return .blob(replaced)
+    }
+
+    /// Where the id stands among an operation's members.
+    private static func idPlace(_ record: [UInt8], in members: [UInt8]) -> Int? {
+        members.withUnsafeBytes { members in
+            guard let member = idMember.withUnsafeBytes({ members.firstIndex(of: $0) }) else { return nil }
+            let rest = members[(member + idMember.count)...].prefix(record.count)
+            let isSame = record.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: rest).hasSameBytes(as: $0) }
+            return isSame ? member + idMember.count : nil
+        }
     }
 
     private static func putting(_ record: Cell, into members: Cell) -> Cell {

@@ -59,7 +59,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
     var scopeColumn: AttachedColumn? { place.column }
 
     func column(_ name: String) -> AttachedColumn? {
-        columns.first { $0.name.utf8.elementsEqual(name.utf8) }
+        columns.first { $0.name.hasSameBytes(as: name) }
             ?? columns.first { Identifier.isSameName($0.name, name) }
     }
 

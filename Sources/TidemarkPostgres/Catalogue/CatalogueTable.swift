@@ -148,7 +148,7 @@ struct CatalogueTable {
     var sql: String { "\(SQL.quoted(schema)).\(SQL.quoted(name))" }
 
     func column(_ name: String) throws(TableError) -> Column {
-        if let column = columns.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) { return column }
+        if let column = columns.first(where: { $0.name.hasSameBytes(as: name) }) { return column }
         throw TableError(
             .columnUnknown, "\(label) has no column '\(name)'",
             hint: "it has \(columns.map(\.name).joined(separator: ", "))")

@@ -25,7 +25,7 @@ extension PostgresScopeWriter {
         }
         // A table may be scoped by its key, such as one with a row for each user.
         let placeInKey = table.key.index(of: table.scopeColumn).flatMap { key[$0].text }
-        guard placeInKey.map({ $0.utf8.elementsEqual(place.utf8) }) ?? true else {
+        guard placeInKey.map({ $0.hasSameBytes(as: place) }) ?? true else {
             throw RowRefusal(
                 code: RejectionCode.scopeMismatch, detail: "The record's id says another scope.",
                 hint: "Send the record to the scope that it is in.")
@@ -55,7 +55,7 @@ extension PostgresScopeWriter {
             return values
         }
         guard case .success(let answers) = try session.trial([Request(spelling.statement, values)]) else { return nil }
-        return answers.first.map { $0.text(0, 0).utf8.elementsEqual(record.text.utf8) } == true ? values : nil
+        return answers.first.map { $0.text(0, 0).hasSameBytes(as: record.text) } == true ? values : nil
     }
 
     private func write(

@@ -49,7 +49,7 @@ extension SQLiteScopeWriter {
     /// The fields of the record's live row, and what all rows take that the new one takes the place of; the engine has
     /// mostly just read them.
     private func live(_ row: NewRow, of id: Int64) throws -> (payload: [UInt8]?, size: ScopeSize) {
-        if let lastNewest, lastNewest.entity.utf8.elementsEqual(row.entity.utf8), lastNewest.record == row.record {
+        if let lastNewest, lastNewest.entity.hasSameBytes(as: row.entity), lastNewest.record == row.record {
             switch lastNewest.kind {
             case .upsert: return (lastNewest.payload, lastNewest.size)
             case .delete, nil: return (nil, lastNewest.size)

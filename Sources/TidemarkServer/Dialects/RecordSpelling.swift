@@ -162,7 +162,7 @@ package struct RecordSpelling: Hashable, Sendable {
         case .integer(let value): text = String(value)
         case .null, .real, .blob: throw JSONError(.wrongType, at: start)
         }
-        guard text.utf8.elementsEqual(record.text.utf8) else { throw JSONError(.invalidIdentifier, at: start) }
+        guard text.hasSameBytes(as: record.text) else { throw JSONError(.invalidIdentifier, at: start) }
     }
 
     private static func value(as form: EntityPath.Form, _ reader: inout JSONReader) throws(JSONError) -> Value {
@@ -200,7 +200,7 @@ package struct RecordFilter: Hashable, Sendable {
         let own = data.fields.first { Identifier.isSameName(data.name($0), field) }
         switch own.flatMap(data.decoded) ?? .null {
         case .null: return text == "null"
-        case .text(let value): return value.utf8.elementsEqual(text.utf8)
+        case .text(let value): return value.hasSameBytes(as: text)
         case .integer(let value):
             if form == .boolean, let wanted = Bool(text) { return value == (wanted ? 1 : 0) }
             return String(value) == text

@@ -143,7 +143,7 @@ private struct RecordAnswer {
         var record: RecordID
 
         static func == (lhs: Name, rhs: Name) -> Bool {
-            lhs.entity.utf8.elementsEqual(rhs.entity.utf8) && lhs.record == rhs.record
+            lhs.entity.hasSameBytes(as: rhs.entity) && lhs.record == rhs.record
         }
     }
 

@@ -29,6 +29,6 @@ public struct EntityNames: Hashable, Sendable {
 
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: EntityNames, rhs: EntityNames) -> Bool {
-        lhs.all.elementsEqual(rhs.all) { $0.utf8.elementsEqual($1.utf8) }
+        lhs.all.elementsEqual(rhs.all) { $0.hasSameBytes(as: $1) }
     }
 }

@@ -5,23 +5,21 @@
 extension LaneName {
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: LaneName, rhs: LaneName) -> Bool {
-        isSame(lhs.principal, rhs.principal) && isSame(lhs.client, rhs.client) && isSame(lhs.lane, rhs.lane)
+        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client) && lhs.lane.hasSameBytes(as: rhs.lane)
     }
 }
 
 extension DeviceName {
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: DeviceName, rhs: DeviceName) -> Bool {
-        isSame(lhs.principal, rhs.principal) && isSame(lhs.client, rhs.client)
+        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client)
     }
 }
 
 extension TemporaryName {
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: TemporaryName, rhs: TemporaryName) -> Bool {
-        isSame(lhs.principal, rhs.principal) && isSame(lhs.client, rhs.client) && isSame(lhs.entity, rhs.entity)
+        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client) && lhs.entity.hasSameBytes(as: rhs.entity)
             && lhs.id == rhs.id
     }
 }
-
-private func isSame(_ lhs: String, _ rhs: String) -> Bool { lhs.utf8.elementsEqual(rhs.utf8) }

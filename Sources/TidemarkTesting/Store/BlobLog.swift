@@ -67,5 +67,5 @@ struct BlobLog: Sendable {
 
 extension BlobPartName {
     /// By bytes, as a database has it: `String` would call two callers one that are not.
-    func isOf(_ principal: String) -> Bool { self.principal.utf8.elementsEqual(principal.utf8) }
+    func isOf(_ principal: String) -> Bool { self.principal.hasSameBytes(as: principal) }
 }
