@@ -22,7 +22,7 @@ public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
 
     /// The sub-scope's own name, `media`; `nil` for a scope itself.
     public var subscope: String? {
-        name.utf8.split(separator: Self.subscopeByte, maxSplits: 1).dropFirst().first.flatMap { String(Substring($0)) }
+        name.utf8.split(separator: Self.subscopeByte, maxSplits: 1).dropFirst().first.map { String(Substring($0)) }
     }
 
     /// The scope that this is a part of, whose permission it has; a scope itself is its own.
@@ -85,6 +85,7 @@ public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible 
     public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: .init($0)) }
+        hasher.combine(UInt8.max)  // because several in a row must not run together; no UTF-8 has it
     }
 }
 

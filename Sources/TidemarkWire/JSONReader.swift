@@ -141,24 +141,6 @@ package struct JSONReader {
         return .real(value)
     }
 
-    /// Passes over a member that nobody here knows. It is looked through all the same: a reader that does know it might
-    /// take another of two members of one name.
-    package mutating func skipUnknown() throws(JSONError) {
-        switch peek() {
-        case UInt8(ascii: "{"):
-            var seen = MemberNames()
-            try enterObject()
-            while let name = try nextMember() {
-                try seen.insert(name, of: self)
-                try skipUnknown()
-            }
-        case UInt8(ascii: "["):
-            try enterArray()
-            while try nextElement() { try skipUnknown() }
-        default: try skip()
-        }
-    }
-
     /// Passes over the next value, whatever it is, and tells where it stood.
     @discardableResult
     package mutating func skip() throws(JSONError) -> Range<Int> {

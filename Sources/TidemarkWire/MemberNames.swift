@@ -3,12 +3,13 @@
 /// It keeps places in the document, and no copies of the names: an object of many small members must not cost many
 /// times its bytes.
 package struct MemberNames {
-    /// The number of members up to which they are looked through one by one.
+    /// The number of members up to which they are looked through one by one, as long as none is spelled with escapes:
+    /// those would have to be resolved for each comparison.
     private static let few = 8
 
     private struct Entry {
-        /// Computed once there are more than a few.
-        var hash = 0
+        /// `nil` while they are looked through one by one.
+        var hash: Int?
         var text: JSONReader.Text
     }
 
@@ -23,33 +24,36 @@ package struct MemberNames {
         _ text: JSONReader.Text, of reader: JSONReader, ignoringCase: Bool = false
     ) throws(JSONError) {
         guard entries.count < Limits.names else { throw JSONError(.tooManyMembers, at: text.range.lowerBound) }
-        guard !contains(text, reader, ignoringCase) else {
+        let isAmongFew = table.isEmpty && entries.count < Self.few && !text.hasEscapes
+        let hash = isAmongFew ? nil : Self.hash(text, reader, ignoringCase)
+        guard !contains(text, hash, reader, ignoringCase) else {
             throw JSONError(.duplicateMember, at: text.range.lowerBound).inside(reader.string(text))
         }
         if entries.isEmpty { entries.reserveCapacity(Self.few) }
-        entries.append(Entry(text: text))
-        if entries.count > Self.few, entries.count * 2 > table.count {
+        entries.append(Entry(hash: hash, text: text))
+        guard !isAmongFew else { return }
+        if entries.count * 2 > table.count {
             table = Array(repeating: 0, count: max(Self.few * 4, table.count * 2))
             for place in entries.indices { enter(place, reader, ignoringCase) }
-        } else if !table.isEmpty {
+        } else {
             enter(entries.count - 1, reader, ignoringCase)
         }
     }
 
     private mutating func enter(_ place: Int, _ reader: JSONReader, _ ignoringCase: Bool) {
-        if entries[place].hash == 0 { entries[place].hash = Self.hash(entries[place].text, reader, ignoringCase) }
-        var slot = slot(of: entries[place].hash)
+        let hash = entries[place].hash ?? Self.hash(entries[place].text, reader, ignoringCase)
+        entries[place].hash = hash
+        var slot = slot(of: hash)
         while table[slot] != 0 { slot = (slot + 1) & (table.count - 1) }
         table[slot] = UInt16(place + 1)
     }
 
     private func slot(of hash: Int) -> Int { hash & (table.count - 1) }
 
-    private func contains(_ text: JSONReader.Text, _ reader: JSONReader, _ ignoringCase: Bool) -> Bool {
-        guard !table.isEmpty else {
+    private func contains(_ text: JSONReader.Text, _ hash: Int?, _ reader: JSONReader, _ ignoringCase: Bool) -> Bool {
+        guard let hash, !table.isEmpty else {
             return entries.contains { Self.isSame($0.text, text, reader, ignoringCase) }
         }
-        let hash = Self.hash(text, reader, ignoringCase)
         var slot = slot(of: hash)
         while table[slot] != 0 {
             let other = entries[Int(table[slot]) - 1]
@@ -88,5 +92,25 @@ package struct MemberNames {
     ) -> Result {
         guard text.hasEscapes else { return body(UnsafeRawBufferPointer(rebasing: reader.bytes[text.range])) }
         return reader.unescaped(text).withUnsafeBytes(body)
+    }
+}
+
+extension JSONReader {
+    /// Passes over a member that nobody here knows. It is looked through all the same: a reader that does know it might
+    /// take another of two members of one name.
+    package mutating func skipUnknown() throws(JSONError) {
+        switch peek() {
+        case UInt8(ascii: "{"):
+            var seen = MemberNames()
+            try enterObject()
+            while let name = try nextMember() {
+                try seen.insert(name, of: self)
+                try skipUnknown()
+            }
+        case UInt8(ascii: "["):
+            try enterArray()
+            while try nextElement() { try skipUnknown() }
+        default: try skip()
+        }
     }
 }

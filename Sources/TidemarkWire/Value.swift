@@ -31,7 +31,9 @@ extension Value {
         case .null: hasher.combine(0)
         case .integer(let value): hasher.combine(value)
         case .real(let value): hasher.combine(value.bitPattern)
-        case .text(var value): value.withUTF8 { hasher.combine(bytes: .init($0)) }
+        case .text(var value):
+            value.withUTF8 { hasher.combine(bytes: .init($0)) }
+            hasher.combine(UInt8.max)  // because several in a row must not run together; no UTF-8 has it
         case .blob(let value): hasher.combine(value)
         }
     }

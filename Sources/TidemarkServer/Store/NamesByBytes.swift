@@ -5,7 +5,8 @@
 extension LaneName {
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: LaneName, rhs: LaneName) -> Bool {
-        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client) && lhs.lane.hasSameBytes(as: rhs.lane)
+        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client)
+            && lhs.lane.hasSameBytes(as: rhs.lane)
     }
 }
 
@@ -19,7 +20,8 @@ extension DeviceName {
 extension TemporaryName {
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: TemporaryName, rhs: TemporaryName) -> Bool {
-        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client) && lhs.entity.hasSameBytes(as: rhs.entity)
+        lhs.principal.hasSameBytes(as: rhs.principal) && lhs.client.hasSameBytes(as: rhs.client)
+            && lhs.entity.hasSameBytes(as: rhs.entity)
             && lhs.id == rhs.id
     }
 }
