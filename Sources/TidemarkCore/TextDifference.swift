@@ -51,8 +51,13 @@ struct TextDifference {
         }
     }
 
+    /// Whether a scalar begins at the place, or the text ends there.
+    static func isBoundary(_ text: [UInt8], _ place: Int) -> Bool {
+        place == text.count || text[place] & 0xc0 != 0x80
+    }
+
     private func isBoundary(_ oldPlace: Int, _ newPlace: Int) -> Bool {
-        TextPatch.isBoundary(old, oldPlace) && TextPatch.isBoundary(new, newPlace)
+        Self.isBoundary(old, oldPlace) && Self.isBoundary(new, newPlace)
     }
 
     // MARK: What both have

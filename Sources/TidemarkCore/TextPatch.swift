@@ -43,7 +43,7 @@ package enum TextPatch {
         for splice in splices {
             guard let at = Int(exactly: splice.at), let deleted = Int(exactly: splice.deleted), deleted >= 0,
                 position <= at, at <= old.count, deleted <= old.count - at,
-                isBoundary(old, at), isBoundary(old, at + deleted)
+                TextDifference.isBoundary(old, at), TextDifference.isBoundary(old, at + deleted)
             else { return nil }
             new += old[position..<at]
             new += splice.inserted
@@ -51,10 +51,5 @@ package enum TextPatch {
         }
         new += old[position...]
         return new
-    }
-
-    /// Whether a scalar begins at the place, or the text ends there.
-    static func isBoundary(_ text: [UInt8], _ place: Int) -> Bool {
-        place == text.count || text[place] & 0xc0 != 0x80
     }
 }

@@ -21,15 +21,13 @@ public struct DeviceReport: Hashable, Sendable {
     /// Nothing waits, and nothing is known.
     public init() {}
 
-    /// Bytes of a text in it.
-    package static let textBytes = 64
-    /// The counts that are told.
-    package static let counts: ClosedRange<Int64> = 0...1_000_000_000
     /// The ages that are told, in seconds: a century.
     package static let ages: ClosedRange<Int64> = 0...3_155_760_000
 
     /// The text, where a report may hold it.
-    package static func text(_ text: String?) -> String? { text.flatMap { $0.isPlain(bytes: textBytes) ? $0 : nil } }
+    package static func text(_ text: String?) -> String? {
+        text.flatMap { $0.isPlain(bytes: Limits.reportTextBytes) ? $0 : nil }
+    }
 
     /// The same without what came of a remedy.
     package var withoutRemedy: DeviceReport {
@@ -67,13 +65,13 @@ extension DeviceReport {
         while let name = try reader.nextMember() {
             try seen.insert(name, of: reader)
             switch reader.string(name) {
-            case "pending": report.pending = try reader.number(in: counts) ?? 0
+            case "pending": report.pending = try reader.number(in: Limits.reportCounts) ?? 0
             case "oldest": report.oldest = try reader.number(in: ages)
-            case "refused": report.refused = try reader.number(in: counts) ?? 0
-            case "quarantined": report.quarantined = try reader.number(in: counts) ?? 0
-            case "app": report.app = try reader.plainText(bytes: textBytes)
-            case "library": report.library = try reader.plainText(bytes: textBytes)
-            case "error": report.error = try reader.plainText(bytes: textBytes)
+            case "refused": report.refused = try reader.number(in: Limits.reportCounts) ?? 0
+            case "quarantined": report.quarantined = try reader.number(in: Limits.reportCounts) ?? 0
+            case "app": report.app = try reader.plainText(bytes: Limits.reportTextBytes)
+            case "library": report.library = try reader.plainText(bytes: Limits.reportTextBytes)
+            case "error": report.error = try reader.plainText(bytes: Limits.reportTextBytes)
             case "remedy": report.remedy = try RemedyOutcome.read(from: &reader)
             default: try reader.skipUnknown()
             }

@@ -89,6 +89,12 @@ extension Limits {
     package static let deletedHeaderBytes = 8 << 10
     /// Bytes of an `Idempotency-Key`.
     package static let idempotencyKeyBytes = 255
+    /// Bytes of a text in a device's report.
+    package static let reportTextBytes = 64
+    /// The counts that a device's report tells.
+    package static let reportCounts: ClosedRange<Int64> = 0...1_000_000_000
+    /// The numbers of remedies: those that every JSON reader keeps exact.
+    package static let remedyNumbers: ClosedRange<Int64> = 0...(1 << 53)
     /// Names that one request may list in `fields`.
     package static let selectedFields = 100
     /// Names that one object may hold, and so a record's fields: the columns that SQLite allows a table.

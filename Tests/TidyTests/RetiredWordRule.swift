@@ -42,7 +42,7 @@ enum RetiredWordRule {
     /// Where the old words stand on purpose: this rule, the page that translates them, and old files' migration.
     static let exceptions = [
         "Tests/TidyTests/RetiredWordRule.swift", "Documentation/Glossary.md",
-        "Sources/Tidemark/Store/LibraryMigration.swift", "Tests/ClientTests/Schema/LibraryMigrationTests.swift",
+        "Sources/Tidemark/Store/LibrarySchema+Migration.swift", "Tests/ClientTests/Schema/LibraryMigrationTests.swift",
     ]
     static let folders = [
         "Sources/", "Tests/", "Simulator/", "Documentation/", "Examples/", "Fuzz/", "Benchmarks/",

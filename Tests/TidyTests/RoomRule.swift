@@ -6,7 +6,8 @@ enum RoomRule {
     private static let targets = [
         "Sources/Tidemark", "Sources/TidemarkServer", "Sources/TidemarkSQLite", "Sources/TidemarkPostgres",
         "Tests/ClientTests",
-        "Tests/ServerTests", "Tests/EndToEndTests", "Tests/SimulationTests",
+        "Tests/ServerTests", "Tests/EndToEndTests", "Tests/SimulationTests", "Tests/CoreTests", "Tests/WireTests",
+        "Tests/DiskFaultTests",
     ]
 
     static func faults(path: String) -> [Fault] {

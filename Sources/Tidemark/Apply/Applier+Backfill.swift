@@ -88,7 +88,7 @@ extension Applier {
         if try filled.isEdited
             && (serverRow.mark != nil || !Inferred.isUnconfirmed(db, scope.name, table.shape.name, id.text))
         {
-            serverRow.mark = try serverRow.mark ?? Pending.nextMark(db)
+            serverRow.mark = try serverRow.mark ?? Marks.next(db)
             serverRow.since = serverRow.since ?? now
         }
         try table.records.write(db, key, placed(serverRow, table.shape, key, filled.new, isSent: true))

@@ -349,7 +349,7 @@ extension Applier {
 
     /// The edit waits for another one: it is sealed again under a new number, with the base it was made on.
     private func reopen(_ operation: Operation, _ serverRow: inout Shadow, _ shape: TableSchema) throws {
-        serverRow.mark = try Pending.nextMark(db)
+        serverRow.mark = try Marks.next(db)
         serverRow.since = serverRow.since ?? now
         guard let base = operation.baseVersion else { return }
         for index in operation.fields.cells(in: shape).keys {

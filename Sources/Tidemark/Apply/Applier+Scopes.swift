@@ -76,7 +76,7 @@ extension Applier {
         var placed = shadow
         placed.scope = shadow.state == .absent && !isSent && shadow.seed == nil ? nil : scope.name
         placed.routingScope = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? placed.scope ?? ""
-        if placed.mark != nil, placed.routingScope != scope.name { try Pending.announce(db) }
+        if placed.mark != nil, placed.routingScope != scope.name { try Marks.announce(db) }
         return placed
     }
 }

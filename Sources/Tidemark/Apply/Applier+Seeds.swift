@@ -58,7 +58,7 @@ extension Applier {
             shadow.cells[index] = shape.data[index].defaultCell
             guard let current, current[index] != shadow.cells[index] else { continue }
             shadow.bases[shape.data[index].name] = version
-            shadow.mark = try shadow.mark ?? Pending.nextMark(db)
+            shadow.mark = try shadow.mark ?? Marks.next(db)
             shadow.since = shadow.since ?? now
         }
         guard let current else { return shadow }

@@ -19,11 +19,6 @@ struct EntityBytes: Hashable, Sendable {
 
     init() {}
 
-    /// Counts an answer that tells of records by name.
-    init(_ fetched: FetchedRecords) throws {
-        try fetched.visitAll { change, reader, bytes in add(change, in: reader, bytes: bytes) }
-    }
-
     private mutating func flush() {
         guard run.received > 0 else { return }
         sums[current, default: SyncMeasures.Traffic()] += run
@@ -35,19 +30,5 @@ struct EntityBytes: Hashable, Sendable {
         var all = self
         all.flush()
         return all.sums
-    }
-}
-
-extension SyncMeasures {
-    /// What the taking in of an answer adds.
-    init(_ outcome: Applier.Outcome) {
-        self.init()
-        (received, applied, entities) = (outcome.received, outcome.applied, outcome.bytes.traffic)
-    }
-
-    func adding(_ outcome: Applier.Outcome) -> SyncMeasures {
-        var sum = self
-        sum += SyncMeasures(outcome)
-        return sum
     }
 }

@@ -211,3 +211,11 @@ extension Applier {
             + "\(column.affinity.declaredType) affinity, or a trigger changes it."
     }
 }
+
+extension EntityBytes {
+    /// Counts an answer that tells of records by name.
+    init(_ fetched: FetchedRecords) throws {
+        self.init()
+        try fetched.visitAll { change, reader, bytes in add(change, in: reader, bytes: bytes) }
+    }
+}

@@ -28,7 +28,7 @@ struct InferenceTransaction: Sendable {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
             try CaptureSuppression.whileApplying(db, schema) { resolved = try resolve(db) }
-            try Pending.announce(db)
+            try Marks.announce(db)
             return Applier.Outcome()
         }
         return resolved
@@ -214,7 +214,7 @@ extension Applier {
         let waits = unseen.entry.awaitsConfirmation && shadow.mark == nil
         shadow.isGone = unseen.current == nil
         if !waits {
-            shadow.mark = try shadow.mark ?? Pending.nextMark(db)
+            shadow.mark = try shadow.mark ?? Marks.next(db)
             shadow.since = shadow.since ?? now
         }
         let isSent = shadow.state != .absent

@@ -152,7 +152,7 @@ struct OrphanReplay {
         }
         var shadow = Shadow(state: .absent, cells: cells, edited: Shadow.seedStamp)
         shadow.bases = [Shadow.seedBase: 0]
-        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        (shadow.mark, shadow.since) = (try Marks.next(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
         try CaptureSuppression.whileApplying(db, schema) { try table.write(db, edit.key, cells) }
         try table.write(db, edit.key, shadow)
@@ -188,7 +188,7 @@ struct OrphanReplay {
         }
         guard try table.shadow(db, key) == nil else { return }
         var shadow = Shadow(state: .known, cells: quarantined.cells, version: quarantined.version)
-        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        (shadow.mark, shadow.since) = (try Marks.next(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
         try QuarantinedRow.remove(db, shape.name, edit.id.text, scope.name)
         try table.write(db, key, shadow)
@@ -235,7 +235,7 @@ struct OrphanReplay {
         let base = try version ?? ScopeRecord.read(db, scope).base(of: shape.name)
         try QuarantinedRow.leave(db, shape, edit.id, from: scope.name, cells: cells, version: version, base: base)
         try QuarantinedRow.set(db, shape.name, edit.id.text, scope.name, move)
-        try Pending.announce(db)
+        try Marks.announce(db)
     }
 }
 

@@ -65,10 +65,10 @@ extension AttachmentRunner {
         case .success(.done): told = .success(())
         case .success(.yielded): return
         case .failure(let error) where error is CancellationError: return
-        case .success(.awaited): told = .failure(Attachments.unavailable("Nobody has uploaded it yet."))
-        case .success(.failed(let failure)): told = .failure(Attachments.unavailable("It has failed: \(failure)."))
+        case .success(.awaited): told = .failure(Self.unavailable("Nobody has uploaded it yet."))
+        case .success(.failed(let failure)): told = .failure(Self.unavailable("It has failed: \(failure)."))
         case .failure(let error) where error is BlobTransfer.WrongBytes:
-            told = .failure(Attachments.unavailable("Other bytes came than the reference says."))
+            told = .failure(Self.unavailable("Other bytes came than the reference says."))
         case .failure(let error): told = .failure(Failure(error, scope: anyScope).error)
         }
         // That a file is awaited is nobody's failure.
@@ -86,7 +86,7 @@ extension AttachmentRunner {
     func announceIdle(upTo call: Int) {
         let error = lastError
         tell(error.map { .failure($0) } ?? .success(())) { $0.call <= call && $0.reference == nil }
-        tell(.failure(error ?? Attachments.unavailable("It cannot be fetched now."))) { $0.call <= call }
+        tell(.failure(error ?? Self.unavailable("It cannot be fetched now."))) { $0.call <= call }
     }
 
     private func tell(_ result: Result<Void, SyncError>, _ isMeant: (Waiter) -> Bool) {
@@ -100,5 +100,9 @@ extension AttachmentRunner {
     func publish() async {
         guard await board.isWatched, let progress = try? await file.read({ try AttachmentProgress($0) }) else { return }
         await board.publish(progress)
+    }
+
+    static func unavailable(_ detail: String) -> SyncError {
+        SyncError(.attachmentUnavailable, detail, hint: "Look at its state; what can be tried again is by itself.")
     }
 }

@@ -86,7 +86,7 @@ public struct Attachments: Sendable {
         let runner = try runner
         return try await Self.asked {
             try await runner.fetch(reference, priority: Int64(priority.rawValue))
-            guard let url = url(for: reference) else { throw Self.unavailable("It is not here.") }
+            guard let url = url(for: reference) else { throw AttachmentRunner.unavailable("It is not here.") }
             return url
         }
     }
@@ -167,10 +167,6 @@ public struct Attachments: Sendable {
         try await Self.asked { try await runner.change(reference, change) }
     }
 
-    static func unavailable(_ detail: String) -> SyncError {
-        SyncError(.attachmentUnavailable, detail, hint: "Look at its state; what can be tried again is by itself.")
-    }
-
     private static func asked<Result>(_ body: () async throws -> Result) async throws -> Result {
         do { return try await body() } catch let error as DatabaseError { throw SyncError(error) }
     }
@@ -197,7 +193,7 @@ extension AttachmentRunner {
             }
         }
         guard let isNamed else { return }
-        guard isNamed else { throw Attachments.unavailable("No record on this device names it.") }
+        guard isNamed else { throw Self.unavailable("No record on this device names it.") }
         try await attempt(reference)
     }
 }

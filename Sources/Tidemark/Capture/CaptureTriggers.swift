@@ -171,7 +171,7 @@ struct CaptureTriggers {
     /// The edit's place in the order, when its record was first edited, and the edit's own stamp.
     private let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
 
-    private static let now = Pending.nowSQL
+    private static let now = Marks.nowSQL
 
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
     private var columnList: String { shape.columns.map(\.sql).joined(separator: ", ") }

@@ -72,7 +72,7 @@ struct UncapturedScan {
     /// Marks records that were edited before, because they may have been edited again: a needless mark costs nothing.
     /// Records that wait for a confirmation get none.
     private func markShadows(_ manifests: [Scope: SeenManifest], besides waiting: Set<String>) throws {
-        try Pending.announce(db)
+        try Marks.announce(db)
         for key in try Query(db, "SELECT \(keyList) FROM \(shape.shadowSQL)")
             .rows(db, [], { $0.cells(0..<shape.key.count) })
         {
@@ -208,7 +208,7 @@ struct UncapturedScan {
     private func noteUnsent(_ key: [Cell], _ cells: [Cell]) throws {
         guard !key.contains(.null) else { return }
         var shadow = Shadow(state: .absent, cells: shape.data.map { _ in .null })
-        shadow.mark = try Pending.nextMark(db)
+        shadow.mark = try Marks.next(db)
         if shape.isScopedByColumn { shadow.routingScope = shape.scope(ofKey: key, cells)?.name ?? "" }
         try table.write(db, key, shadow)
     }

@@ -7,17 +7,17 @@ public import TidemarkWire
 public final class RecordHold: Sendable {
     /// The scope that is kept.
     public let scope: Scope
-    private let engine: SyncEngine
+    private let letGo: @Sendable () async -> Void
     private let isHeld = Locked(true)
 
-    init(_ scope: Scope, engine: SyncEngine) {
+    init(_ scope: Scope, release letGo: @escaping @Sendable () async -> Void) {
         self.scope = scope
-        self.engine = engine
+        self.letGo = letGo
     }
 
     deinit {
-        let (engine, scope) = (engine, scope)
-        if end() { Task { await engine.release(scope) } }
+        let letGo = letGo
+        if end() { Task { await letGo() } }
     }
 
     /// Lets go of the record. Where nothing else holds its scope, and the engine does not follow it anyway, its rows
@@ -26,7 +26,7 @@ public final class RecordHold: Sendable {
     /// Rows with edits that the server has not taken, or that were refused or wait for a decision, keep the scope here:
     /// it syncs on, and goes once there are none. Where a request of the scope is under way, the call waits for it.
     public func release() async {
-        if end() { await engine.release(scope) }
+        if end() { await letGo() }
     }
 
     /// Whether it was held until now.

@@ -60,7 +60,7 @@ extension SyncEngine {
             await release(scope)
             throw error
         }
-        return RecordHold(scope, engine: self)
+        return RecordHold(scope) { await self.release(scope) }
     }
 
     /// Counts one hold more, and follows the scope where nothing did.

@@ -101,7 +101,7 @@ extension SyncEngine {
                 guard let shape = schema[entry.entity] else { continue }
                 try decide(db, schema, shape, entry)
             }
-            try Pending.announce(db)
+            try Marks.announce(db)
         }
         await publishStatus()
     }

@@ -87,7 +87,7 @@ extension SyncEngine {
             let now = environment.uptime
             let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
                 let look = try mine?.looking(db, environment, now: now)
-                let counter = try Pending.counter(db)
+                let counter = try Marks.counter(db)
                 // Most looks find that nobody wrote.
                 guard counter != seen else { return (look, nil) }
                 return (look, (counter, try scopes.filter { try Pending.exists(db, schema, $0) }))
@@ -196,7 +196,7 @@ extension SyncEngine {
         let found = try? await file.read { db -> FileLook in
             guard let mine, try LibrarySchema.isInstalled(db) else { return FileLook() }
             return FileLook(
-                lease: try mine.looking(db, environment, now: now), counter: try Pending.counter(db),
+                lease: try mine.looking(db, environment, now: now), counter: try Marks.counter(db),
                 measures: try SyncMeasures.text(db), fillings: try ProgressMeter.fillings(db, scopes))
         }
         if let look = found?.lease { await note(look) }

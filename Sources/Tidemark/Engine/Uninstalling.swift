@@ -1,4 +1,4 @@
-public import GRDB
+import GRDB
 import TidemarkWire
 
 /// A report of what the library had in a file, and has not any more.
@@ -93,7 +93,7 @@ extension UnsentEdits {
         waiting = status.pending + status.sent + status.blocked
         undecided = try status.rejected - Outbox.countUnsendable(db) + status.undecided
         orphaned = status.orphaned
-        unseen = try Pending.count(db, "SELECT count(*) FROM tidemark_inferred")
+        unseen = try Query.count(db, "SELECT count(*) FROM tidemark_inferred")
         unable = status.rows.unable
         attachments = try Blob.unsent(db)
     }
@@ -104,31 +104,6 @@ extension UnsentEdits {
         throw SyncError(
             .unsentEdits, "The file has edits that no server has taken: \(self).",
             hint: "Sync until nothing waits, decide about what was refused, or say that they may be discarded.")
-    }
-}
-
-extension SyncEngine {
-    /// Takes everything of the library's out of a file again: triggers, indexes, and tables with all that they know of
-    /// the server. The app's own tables stay as they are, with every row, and are ordinary tables from then on.
-    ///
-    /// Call it in a transaction: it happens as a whole or not at all. An engine that is at work on the file, in
-    /// whatever process, stops with `engine_disconnected` at its next attempt. A file that was never synced is left
-    /// alone. Syncing the file again begins anew: its rows are held against the server's.
-    ///
-    /// - Parameters:
-    ///   - db: the file, in a transaction that may write.
-    ///   - discardingUnsent: whether edits that no server has taken may be forgotten.
-    /// - Throws: ``SyncError`` `unsent_edits` where there are any and they may not; `schema_unsupported` where a newer
-    ///   version has written the file; GRDB's `DatabaseError` where it cannot be written.
-    @discardableResult
-    public static func uninstall(from db: Database, discardingUnsent: Bool = false) throws -> UninstallReport {
-        try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: false).run()
-    }
-
-    /// Takes capture off as ``removeCapture(_:)`` does, and says what it took.
-    package static func countedRemovalOfCapture(_ db: Database) throws -> UninstallReport {
-        let removed = try Installation.removeCapture(db)
-        return UninstallReport(triggers: removed.triggers, indexes: removed.indexes)
     }
 }
 
@@ -158,7 +133,7 @@ struct Uninstalling {
         (removed.triggers, removed.indexes) = try LibrarySchema.dropCapture(db)
         if deletesRows {
             for table in tables {
-                removed.rows += try Pending.count(db, "SELECT count(*) FROM main.\(quoted(table))")
+                removed.rows += try Query.count(db, "SELECT count(*) FROM main.\(quoted(table))")
             }
             // A trigger of the app's may have filled a table that was empty already.
             for _ in 0..<2 { try empty(tables) }

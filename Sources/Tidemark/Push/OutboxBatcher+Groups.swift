@@ -184,7 +184,7 @@ extension OutboxBatcher {
     private func dissolve(_ group: String, _ batch: inout Batch) throws -> Outcome {
         try schema.rename(db, group: group, to: nil)
         batch.order.dissolved.insert(group)
-        try Pending.announce(db)
+        try Marks.announce(db)
         return .done
     }
 

@@ -86,7 +86,7 @@ extension OutboxBatcher {
     private func pass(_ table: RecordTable, _ key: [Cell], _ shadow: Shadow, to place: String) throws -> Ownership {
         guard shadow.routingScope != place else { return .passes }
         try table.setRoutingScope(db, key, place)
-        try Pending.announce(db)
+        try Marks.announce(db)
         return .passes
     }
 

@@ -196,3 +196,10 @@ extension Cell {
 
 /// SQLITE_TRANSIENT: the C macro casts -1 to a function pointer, which Swift does not import.
 private let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+extension Query {
+    /// The number that a statement counts.
+    static func count(_ db: Database, _ sql: String) throws -> Int {
+        Int(try Query(db, sql).first(db) { $0.integer(0) } ?? 0)
+    }
+}

@@ -52,3 +52,45 @@ struct FileTable: Hashable, Sendable {
         }.compactMap { $0 }
     }
 }
+
+// MARK: - Columns
+
+extension FileTable {
+    /// Of the 2,000 columns that SQLite allows a table, a shadow table needs some for itself.
+    static let columnLimit = 1980
+
+    /// A column as the table declares it.
+    struct Column {
+        var name: String
+        var type: String
+        var isRequired: Bool
+        var fallback: String?
+        /// From 1; 0 of a column outside the key.
+        var keyPosition: Int64
+    }
+
+    /// Generated columns (hidden 2 and 3) are computed on each device again.
+    static func columns(_ db: Database, _ table: String) throws -> [Column] {
+        try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
+            row.integer(6) != 0
+                ? nil
+                : Column(
+                    name: row.text(1), type: row.text(2), isRequired: row.integer(3) != 0,
+                    fallback: row.optionalText(4), keyPosition: row.integer(5))
+        }.compactMap { $0 }
+    }
+
+    /// By what the columns of a table's key are compared, in its index and elsewhere; nothing where the key is the
+    /// row's own number.
+    static func keyCollations(_ db: Database, _ table: String) throws -> [String] {
+        let indexes = try Query(db, "PRAGMA index_list(\(quoted(table)))").rows(db) { ($0.text(1), $0.text(3)) }
+        return try indexes.filter { $0.1 == "pk" }.flatMap { index, _ in
+            try Query(db, "PRAGMA index_xinfo(\(quoted(index)))")
+                .rows(db) { (column: $0.text(2), collation: $0.text(4), isKey: $0.integer(5) == 1) }
+                .filter(\.isKey)
+                .flatMap { part in
+                    [part.collation] + [db.declaredCollation(of: part.column, in: table)].compactMap { $0 }
+                }
+        }
+    }
+}

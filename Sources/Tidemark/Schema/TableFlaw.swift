@@ -103,17 +103,17 @@ struct TableFlaw: Hashable, Sendable {
     private static func ofColumns(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule?) throws -> [TableFlaw]
     {
         var flaws: [TableFlaw] = []
-        let columns = try TableSchema.declaredColumns(db, table)
+        let columns = try FileTable.columns(db, table)
         if !columns.contains(where: { $0.keyPosition > 0 }) {
             flaws.append(
                 TableFlaw(
                     "Table '\(table)' has no primary key.",
                     hint: "Declare a PRIMARY KEY: without one, two devices cannot name the same row."))
         }
-        if columns.count > TableSchema.columnLimit {
+        if columns.count > FileTable.columnLimit {
             flaws.append(
                 TableFlaw(
-                    "Table '\(table)' has \(columns.count) columns; up to \(TableSchema.columnLimit) can be synced.",
+                    "Table '\(table)' has \(columns.count) columns; up to \(FileTable.columnLimit) can be synced.",
                     hint: "Spread them over two tables."))
         }
         for column in columns where column.name.isReservedColumn {
@@ -128,7 +128,7 @@ struct TableFlaw: Hashable, Sendable {
                     "Two columns of table '\(table)' have names that are the same letters in other bytes.",
                     hint: "Rename one: programs take such names for equal."))
         }
-        if try !TableSchema.keyCollations(db, table).allSatisfy({ $0.isSameName(as: "BINARY") }) {
+        if try !FileTable.keyCollations(db, table).allSatisfy({ $0.isSameName(as: "BINARY") }) {
             // Ids are compared byte by byte on the wire: 'A' and 'a' are two records there.
             flaws.append(
                 TableFlaw(

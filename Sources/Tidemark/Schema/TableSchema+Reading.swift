@@ -10,7 +10,7 @@ extension TableSchema {
         if let error = TableFlaw.error(try look(db, table, rule)) { throw error }
         let file = try FileTable.named(table, db).first
         let name = file?.name ?? table
-        let columns = try Self.declaredColumns(db, name).map { column in
+        let columns = try FileTable.columns(db, name).map { column in
             (
                 column: try Self.column(db, column, isStrict: file?.isStrict == true), keyPosition: column.keyPosition,
                 isRequired: column.isRequired,
@@ -23,7 +23,7 @@ extension TableSchema {
             data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
         // The row's own number is never NULL; any other key may be, unless the schema says otherwise.
         // INTEGER PRIMARY KEY DESC is a key like any other, with an index of its own.
-        let isRowID = try keyPairs.count == 1 && keyPairs[0].isRowID && Self.keyCollations(db, name).isEmpty
+        let isRowID = try keyPairs.count == 1 && keyPairs[0].isRowID && FileTable.keyCollations(db, name).isEmpty
         if file?.hasRowIDs == true, !isRowID {
             let names = columns.map(\.column.name)
             rowNumber = ["rowid", "_rowid_", "oid"].first { number in !names.contains { $0.isSameName(as: number) } }
@@ -66,42 +66,7 @@ extension TableSchema {
             """
     }
 
-    /// A column as the schema declares it.
-    struct DeclaredColumn {
-        var name: String
-        var type: String
-        var isRequired: Bool
-        var fallback: String?
-        /// From 1; 0 of a column outside the key.
-        var keyPosition: Int64
-    }
-
-    /// Generated columns (hidden 2 and 3) are computed on each device again.
-    static func declaredColumns(_ db: Database, _ table: String) throws -> [DeclaredColumn] {
-        try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
-            row.integer(6) != 0
-                ? nil
-                : DeclaredColumn(
-                    name: row.text(1), type: row.text(2), isRequired: row.integer(3) != 0,
-                    fallback: row.optionalText(4), keyPosition: row.integer(5))
-        }.compactMap { $0 }
-    }
-
-    /// By what the columns of a table's key are compared, in its index and elsewhere; nothing where the key is the
-    /// row's own number.
-    static func keyCollations(_ db: Database, _ table: String) throws -> [String] {
-        let indexes = try Query(db, "PRAGMA index_list(\(quoted(table)))").rows(db) { ($0.text(1), $0.text(3)) }
-        return try indexes.filter { $0.1 == "pk" }.flatMap { index, _ in
-            try Query(db, "PRAGMA index_xinfo(\(quoted(index)))")
-                .rows(db) { (column: $0.text(2), collation: $0.text(4), isKey: $0.integer(5) == 1) }
-                .filter(\.isKey)
-                .flatMap { part in
-                    [part.collation] + [db.declaredCollation(of: part.column, in: table)].compactMap { $0 }
-                }
-        }
-    }
-
-    private static func column(_ db: Database, _ column: DeclaredColumn, isStrict: Bool) throws -> Column {
+    private static func column(_ db: Database, _ column: FileTable.Column, isStrict: Bool) throws -> Column {
         // Elsewhere a word that says nothing makes numbers of what looks like them (SQLite's manual, "STRICT Tables").
         let isAny = isStrict && column.type.uppercased() == "ANY"
         let affinity = Affinity(declaredType: isAny ? "" : column.type)

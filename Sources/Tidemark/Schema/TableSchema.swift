@@ -51,9 +51,6 @@ struct TableSchema: Hashable, Sendable {
         var onDelete: String
     }
 
-    /// Of the 2,000 columns that SQLite allows a table, a shadow table needs some for itself.
-    static let columnLimit = 1980
-
     var name: String
     /// Which scope its rows are in.
     var rule: SyncedTable.ScopeRule

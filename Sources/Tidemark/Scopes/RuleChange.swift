@@ -49,7 +49,7 @@ struct RuleChange: Sendable {
         try place(db, shape)
         try Backfills.note(db, entity: table, fields: nil, rule: new)
         try TableRules.note(db, table, new)
-        try Pending.announce(db)
+        try Marks.announce(db)
     }
 
     private func take(_ scope: Scope, _ before: TableSchema, _ shape: TableSchema, _ db: Database) throws {

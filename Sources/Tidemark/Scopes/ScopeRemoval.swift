@@ -43,7 +43,7 @@ struct ScopeRemoval: Sendable {
                 let after = try count(db)
                 removed = Removed(rows: before.rows - after.rows, orphaned: after.orphaned - before.orphaned)
             }
-            try Pending.announce(db)
+            try Marks.announce(db)
             return Applier.Outcome()
         }
         return removed
@@ -53,8 +53,8 @@ struct ScopeRemoval: Sendable {
     private func count(_ db: Database) throws -> Removed {
         let shapes = try TableRules.shapes(db, in: scope, beside: schema)
         return Removed(
-            rows: try shapes.reduce(0) { $0 + (try Pending.count(db, "SELECT count(*) FROM \($1.sql)")) },
-            orphaned: try Pending.count(db, "SELECT count(*) FROM tidemark_orphan"))
+            rows: try shapes.reduce(0) { $0 + (try Query.count(db, "SELECT count(*) FROM \($1.sql)")) },
+            orphaned: try Query.count(db, "SELECT count(*) FROM tidemark_orphan"))
     }
 
     private func isOnDevice(_ db: Database) throws -> Bool {

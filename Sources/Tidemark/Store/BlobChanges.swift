@@ -231,3 +231,20 @@ enum BlobChanges {
         return "FROM \(shape.sql) AS here WHERE here.\(column.sql) = ?1\(isThere)"
     }
 }
+
+extension Blob {
+    /// The server has taken a record that names bytes. Where it got them long before, it may have collected them in
+    /// between, as bytes that no record named.
+    static func recordTaken(_ db: Database, naming reference: BlobReference, in scope: Scope, now: Int64) throws {
+        try doubt(
+            db, where: "reference = ?1 AND scope = ?2 AND (stored_at BETWEEN ?3 AND ?4) IS NOT TRUE",
+            [
+                .text(reference.description), .text(scope.parent.name), .integer(now - certain), .integer(now),
+            ])
+        guard db.changesCount > 0 else { return }
+        try BlobFiles.refresh(db, reference, now: now)
+        // Where they are not here, they may come from another scope that has them.
+        guard try !BlobFiles.isHere(db, reference), try all(db, reference).contains(where: \.isStored) else { return }
+        try BlobChanges.note(db, reference, in: scope, isOwn: true)
+    }
+}

@@ -15,8 +15,8 @@ extension FirstCapture {
 
         init(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
             (self.db, entity, self.scope) = (db, shape.name, scope)
-            mark = try Pending.nextMark(db)
-            now = try Query(db, "SELECT \(Pending.nowSQL)").first(db) { $0.integer(0) } ?? 0
+            mark = try Marks.next(db)
+            now = try Query(db, "SELECT \(Marks.nowSQL)").first(db) { $0.integer(0) } ?? 0
             insert = try Query(
                 db,
                 """

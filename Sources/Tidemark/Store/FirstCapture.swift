@@ -171,7 +171,7 @@ enum FirstCapture {
     static func begin(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
         guard try part(db, shape.name) != nil else { return }
         try set(db, shape.name, scope.name)
-        try Pending.announce(db)
+        try Marks.announce(db)
     }
 
     /// The record's unseen write, where it is one of the rows that wait.
@@ -279,7 +279,7 @@ enum FirstCapture {
     ///   - isMeant: SQL, in which ?1 is the part's first key.
     private static func note(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
         let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
-        let mark = try part?.mark ?? Pending.nextMark(db)
+        let mark = try part?.mark ?? Marks.next(db)
         // The rows of a part are in one scope, and no column names it.
         let place = part == nil ? shape.scopeSQL("t") : "NULL"
         try Query(
@@ -289,7 +289,7 @@ enum FirstCapture {
               \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
               tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
             SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(mark),
-              (SELECT \(part.map { String($0.capturedAt) } ?? Pending.nowSQL)), \(Shadow.seedStamp), \(place), \(place)
+              (SELECT \(part.map { String($0.capturedAt) } ?? Marks.nowSQL)), \(Shadow.seedStamp), \(place), \(place)
             FROM \(shape.sql) AS t
             WHERE \(isMeant) AND \(shape.isNamedSQL("t")) \(isNew(shape, ifAny: RecordTable(shape).hasShadows(db)))
             """

@@ -21,7 +21,7 @@ extension LibrarySchema {
         let hasRows = try Query(db, "SELECT 1 FROM main.tidemark_meta LIMIT 1").first(db) { _ in true } ?? false
         let isOurs = try FileTable.named("tidemark_meta", db).contains { !$0.isTemporary && !$0.hasRowIDs }
         guard !hasRows, isOurs else { throw foreign }
-        for table in ["tidemark_scope", "tidemark_operation"] where try FileTable.exists(table, db) {
+        for table in ["tidemark_scope", Outbox.table] where try FileTable.exists(table, db) {
             guard try Query(db, "SELECT 1 FROM main.\(table) LIMIT 1").first(db, [], { _ in true }) == nil else {
                 throw SyncError(
                     .databaseFailed, "The file's tidemark_meta is empty, and other tables of this library are not.",

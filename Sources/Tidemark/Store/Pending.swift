@@ -3,25 +3,6 @@ package import TidemarkWire
 
 /// The edits that wait in the file, counted for the status and for waking up.
 package enum Pending {
-    /// Milliseconds since 1970, as SQL: the time of the connection, which triggers see too.
-    static let nowSQL = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-
-    /// How far the marks are numbered: one cheap read tells whether anybody wrote.
-    static func counter(_ db: Database) throws -> Int64 {
-        try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) } ?? 0
-    }
-
-    /// Lets other scopes hear that there may be something for them to send.
-    static func announce(_ db: Database) throws {
-        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
-    }
-
-    /// A place among the marks, behind all others.
-    static func nextMark(_ db: Database) throws -> Int64 {
-        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
-        return try counter(db)
-    }
-
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
     static func exists(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
         // A deferred record is sent at once if it was edited since.
@@ -53,7 +34,7 @@ package enum Pending {
     static func marks(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Int {
         try schema.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")
-            let marks = try count(
+            let marks = try Query.count(
                 db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND (\(places))")
             return try sum + marks + FirstCapture.left(db, shape.name).untouched
         }
@@ -64,7 +45,7 @@ package enum Pending {
         let names = followed.map { literal($0.name) }.joined(separator: ", ")
         return try shadows(db).reduce(0) { sum, shadow in
             sum
-                + (try count(
+                + (try Query.count(
                     db,
                     """
                     SELECT count(*) FROM \(quoted(shadow))
@@ -114,9 +95,5 @@ package enum Pending {
             oldest = [oldest, since, first.since].compactMap { $0 }.min()
         }
         return (total, oldest)
-    }
-
-    static func count(_ db: Database, _ sql: String) throws -> Int {
-        Int(try Query(db, sql).first(db) { $0.integer(0) } ?? 0)
     }
 }

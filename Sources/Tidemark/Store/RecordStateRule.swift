@@ -28,13 +28,13 @@ struct RecordStateRule: Hashable, Sendable {
         RecordStateRule(
             state: .pending, table: "tidemark_inferred",
             condition: "(compared = 0 OR held) AND EXISTS (SELECT n FROM tidemark_counter)"),
-        RecordStateRule(state: .sent, table: "tidemark_operation", condition: Outbox.isOpen),
+        RecordStateRule(state: .sent, table: Outbox.table, condition: Outbox.isOpen),
         RecordStateRule(
             state: .blocked, table: "tidemark_blocked", condition: "reason <> '\(Blocker.Reason.unnamed.rawValue)'",
             reason: "'It refers to ' || blocker_entity || ' ' || blocker_record || ', whose insert was refused.'"),
         RecordStateRule(state: .undecided, table: "tidemark_conflict", condition: "is_open"),
         RecordStateRule(
-            state: .rejected, table: "tidemark_operation", condition: "state = 'rejected'",
+            state: .rejected, table: Outbox.table, condition: "state = 'rejected'",
             reason: "coalesce(detail, code, state)", order: "id"),
     ]
 

@@ -211,3 +211,11 @@ struct RecordTable {
         return .text(writer.bytes)
     }
 }
+
+extension Shadow {
+    /// The shadow of a record that has none: the row here is the server's. Where there is no row it holds NULLs, as
+    /// one that a trigger makes.
+    init(unedited row: [Cell]?, of shape: TableSchema) {
+        self.init(state: row == nil ? .absent : .known, cells: row ?? shape.data.map { _ in .null })
+    }
+}

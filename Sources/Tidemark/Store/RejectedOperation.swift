@@ -71,12 +71,9 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
 
 extension RejectedOperation {
     private static let columns = """
-        id, scope, entity, record, kind, \(contentSQL), code, detail, hint, finished_at, is_insert,
+        id, scope, entity, record, kind, \(Outbox.contentSQL), code, detail, hint, finished_at, is_insert,
         in_group
         """
-
-    /// The sealed members, or, of one that travels as a patch, the fields that it stands for.
-    static let contentSQL = "coalesce('\"fields\":' || CAST(content AS TEXT), resolved, members)"
 
     /// The edits that were refused, as ``SyncEngine/rejectedOperations()`` lists them, for a `ValueObservation` or
     /// together with the app's own rows.

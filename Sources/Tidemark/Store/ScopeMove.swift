@@ -51,7 +51,7 @@ extension QuarantinedRow {
             """
         ).execute([.text(entity), .text(record), .integer(move.rawValue)])
         try changed(db)
-        try Pending.announce(db)
+        try Marks.announce(db)
     }
 
     /// Whether a scope waits to be left by the record.
@@ -74,13 +74,13 @@ extension QuarantinedRow {
 
     /// How many records of a table wait to be deleted where they were: until then a move is not done.
     static func leaving(_ db: Database, _ entity: String) throws -> Int {
-        try Pending.count(
+        try Query.count(
             db, "SELECT count(*) FROM tidemark_quarantine WHERE move <> 0 AND entity = \(literal(entity))")
     }
 
     /// How many deletes wait to be sealed.
     static func departures(_ db: Database) throws -> Int {
-        try Pending.count(
+        try Query.count(
             db,
             """
             SELECT count(*) FROM tidemark_quarantine

@@ -1,14 +1,6 @@
 import GRDB
 import TidemarkWire
 
-/// A row of the first capture that was sealed in a run, remembered until its verdict.
-struct SealedSeed: Hashable, Sendable {
-    /// The row's hash.
-    var hash: UInt64
-    /// Its run's number.
-    var run: Int64
-}
-
 /// Rows of the first capture that lie between two keys and were sealed one behind the other. Until their verdicts the
 /// server lacks them, as it lacks those that are not sealed (``FirstCapture``), and none has a shadow that says so. If
 /// it takes all of them as they were sent, and nobody has touched one since, none is ever written. Before anything else

@@ -11,29 +11,6 @@ import TidemarkWire
 ///                                     store ◀── heads that were told, gathered ◀────────────┘
 /// ```
 package actor HookRunner {
-    /// The times of a runner.
-    package struct Times: Sendable {
-        /// How long the right to call lasts without being kept, and so how long the heads of a node that was killed
-        /// wait for another one.
-        package var lead: Duration = .seconds(15)
-        /// How often it is kept, or asked for.
-        package var leadStep: Duration = .seconds(5)
-        /// Between two looks through all scopes: hints of other nodes may be lost.
-        package var look: Duration = .seconds(60)
-        /// After a look that failed, or left something out.
-        package var lookAgain: Duration = .seconds(2)
-        /// Between two reads of the store.
-        package var read: Duration = .milliseconds(20)
-        /// For how long heads that were told are gathered before they are kept: so often they may be told twice.
-        package var keep: Duration = .milliseconds(500)
-        /// For how long a call that was cancelled may go on before it is left to itself.
-        package var patience: Duration = .seconds(2)
-        /// For how long the store may fail before that is told.
-        package var silence: Duration = .seconds(15)
-
-        package init() {}
-    }
-
     /// Scopes that one read asks for.
     private static let readStep = 500
     /// Calls that were left to themselves and have not ended, at most: with more no other one begins.
@@ -84,14 +61,19 @@ package actor HookRunner {
         var told: Instant
     }
 
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - uptime: a time that nobody sets back.
+    ///   - report: is told what became of each call.
     init(
-        _ hook: CommitHook, _ names: HookNames, _ store: any HookStore, _ configuration: SyncServer.Configuration
+        _ hook: CommitHook, _ names: HookNames, _ store: any HookStore, times: Times,
+        now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Duration,
+        report: @escaping @Sendable (HookEvent) -> Void
     ) {
-        (self.hook, self.names, self.store) = (hook, names, store)
-        (now, uptime, report) = (configuration.moment, configuration.uptime, configuration.onHookEvent)
-        times = configuration.hookTimes
+        (self.hook, self.names, self.store, self.times) = (hook, names, store, times)
+        (self.now, self.uptime, self.report) = (now, uptime, report)
         machine = Self.machine(of: hook)
-        nextLook = Instant(milliseconds: configuration.uptime().milliseconds)
+        nextLook = Instant(milliseconds: uptime().milliseconds)
     }
 
     private static func machine(of hook: CommitHook) -> HookMachine {

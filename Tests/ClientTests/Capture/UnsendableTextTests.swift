@@ -9,8 +9,8 @@ import TidemarkWire
 struct UnsendableTextTests {
     private static let types = "SELECT id, typeof(title), hex(title) FROM item ORDER BY id"
 
-    private func types(_ device: MultiScopeDevice) async throws -> [String] {
-        try await device.queue.read { db in
+    private func types(_ device: Device) async throws -> [String] {
+        try await device.writer.read { db in
             try Row.fetchAll(db, sql: Self.types).map { "\($0[0] as String) \($0[1] as String) \($0[2] as String)" }
         }
     }
@@ -84,7 +84,7 @@ struct UnsendableTextTests {
     }
 
     /// Rows that are confirmed, that cannot travel, and that are kept outside the table.
-    private func counts(_ device: MultiScopeDevice) async throws -> [Int] {
+    private func counts(_ device: Device) async throws -> [Int] {
         let rows = try await device.engine().status().rows
         #expect(try await rows.total == device.items().count)
         return [rows.confirmed, rows.unable, rows.quarantined]

@@ -10,7 +10,7 @@ import TidemarkWire
 @Suite("A record that a screen needs is held: here at once, in sync, and gone when it is released (D4)")
 struct RecordHoldTests {
     /// A device that follows w:a, and another one's rows in w:b: ten items and a part of the first.
-    private func start(limits: Limits = Limits()) async throws -> (world: MultiScopeWorld, device: MultiScopeDevice) {
+    private func start(limits: Limits = Limits()) async throws -> (world: MultiScopeWorld, device: Device) {
         let world = try MultiScopeWorld(limits: limits)
         try await world.server.commit(to: "w:b") { changes in
             for number in 0..<10 { changes.upsert("item", id: RecordID("i\(number)")!, ["w": "b", "title": "t"]) }
@@ -28,7 +28,7 @@ struct RecordHoldTests {
         try Task.checkCancellation()
     }
 
-    private func isGone(_ device: MultiScopeDevice) async throws -> Bool {
+    private func isGone(_ device: Device) async throws -> Bool {
         for table in ["part", "tidemark_scope WHERE name = 'w:b'", "tidemark_manifest WHERE scope = 'w:b'"]
         where try await device.count(table) > 0 { return false }
         return try await device.items() == ["own a x"]
@@ -129,7 +129,7 @@ struct RecordHoldTests {
     func followed() async throws {
         let (world, device) = try await start()
         defer { withExtendedLifetime(world) {} }
-        let engine = try device.engine(["w:a", "w:b"])
+        let engine = try device.engine(scopes: ["w:a", "w:b"])
         let hold = try await engine.hold("item", id: "i3", in: "w:b")
         #expect(try await device.items() == ["i3 b t", "own a x"])
         try await engine.syncNow()
@@ -179,7 +179,7 @@ struct RecordHoldTests {
         defer { withExtendedLifetime(world) {} }
         let engine = try device.engine()
         let hold = try await engine.hold("item", id: "i0", in: "w:b")
-        let other = try device.engine(["w:a", "w:b"])
+        let other = try device.engine(scopes: ["w:a", "w:b"])
         try await other.syncNow()
         await hold.release()
         #expect(try await device.count("item") == 11)

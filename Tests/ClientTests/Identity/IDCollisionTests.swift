@@ -21,8 +21,8 @@ struct IDCollisionTests {
             BEGIN SELECT RAISE(ABORT, 'not now'); END
             """)
         try await device.sql("UPDATE item SET w = 'b', title = 'mine' WHERE id = 'old'")
-        try await device.queue.write { db in
-            let shape = try TableSchema(db, table: "item", rule: MultiScopeDevice.rule)
+        try await device.writer.write { db in
+            let shape = try TableSchema(db, table: "item", rule: MultiScopeWorld.rule)
             try CaptureSuppression.raise(db)
             try Renaming(db: db, scope: "w:a", table: RecordTable(shape)).move(
                 "old", [.text([UInt8]("old".utf8))], to: "new", [.text([UInt8]("new".utf8))])

@@ -23,7 +23,7 @@ struct DepartureCellTests {
     /// A device on which a record leaves one scope for the other, and its open operation.
     private static func device(_ departure: Departure) async throws -> (device: HandServer, entry: OutboxEntry?) {
         let device = try await HandServer(
-            MultiScopeWorld.schema, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: [here, there])
+            MultiScopeWorld.schema, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: [here, there])
         try await device.page(in: here, item("1"))
         try await device.page(in: there)
         try await device.sql("UPDATE item SET w = '2', title = 'mine'")

@@ -39,7 +39,7 @@ struct WideTableTests {
     func widest() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
-        let widest = schema(TableSchema.columnLimit)
+        let widest = schema(FileTable.columnLimit)
         let first = try await Device(widest, tables: ["wide"], server: server, in: directory, name: "first")
         let second = try await Device(widest, tables: ["wide"], server: server, in: directory, name: "second")
         try await first.sql("INSERT INTO wide (id, c1, c1979) VALUES ('a', 1, 'x')")
@@ -50,7 +50,7 @@ struct WideTableTests {
     @Test("beyond it the table is refused, with its name and the limit")
     func refused() async throws {
         let file = try DatabaseQueue()
-        try await file.write { [sql = schema(TableSchema.columnLimit + 1)] in try $0.execute(sql: sql) }
+        try await file.write { [sql = schema(FileTable.columnLimit + 1)] in try $0.execute(sql: sql) }
         let flaws = try await file.read { try TableFlaw.all($0, "wide", nil) }
         #expect(flaws.map(\.reason) == ["Table 'wide' has 1981 columns; up to 1980 can be synced."])
     }

@@ -10,7 +10,7 @@ import TidemarkWire
 @Suite("Access that is lost takes exactly its rows, and gives edits back with them (I7, I9, T10, T24, T25)")
 struct AccessLostTests {
     /// A device with two rows in a and one in b, all of it known to the server.
-    private func start() async throws -> (MultiScopeWorld, MultiScopeDevice) {
+    private func start() async throws -> (MultiScopeWorld, Device) {
         let world = try MultiScopeWorld()
         let device = try await world.device("d", scopes: ["w:a", "w:b"])
         try await device.sql(
@@ -22,7 +22,7 @@ struct AccessLostTests {
     }
 
     /// Asks while the scope is not granted: that scope's error comes, the other one is in sync.
-    private func syncWithout(_ scope: Scope, _ device: MultiScopeDevice, saying what: String = "") async throws {
+    private func syncWithout(_ scope: Scope, _ device: Device, saying what: String = "") async throws {
         let error = await #expect(throws: SyncError.self) { try await device.sync() }
         #expect(error?.code == .scopeForbidden)
         #expect(error?.scope == scope)
@@ -263,7 +263,7 @@ struct AccessLostTests {
         var configuration = SyncConfiguration()
         configuration.tick = .milliseconds(20)
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: ["w:a"],
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: ["w:a"],
             transport: device.wire, configuration: configuration)
         let running = Task { try await engine.run() }
         for await status in engine.statusUpdates where status.lastError?.code == .scopeForbidden { break }
@@ -293,7 +293,7 @@ struct AccessLostTests {
         try await device.sql("UPDATE item SET title = 'mine' WHERE id = 'i'")
         let error = await #expect(throws: SyncError.self) { try await device.engine().leave("w:a") }
         #expect(error?.code == .configurationInvalid)
-        try await device.engine(["w:b"]).leave("w:a")
+        try await device.engine(scopes: ["w:b"]).leave("w:a")
         #expect(try await device.items() == ["o b x"])
         #expect(try await world.held("w:a").count == 3)
         try await device.sync(["w:b"])

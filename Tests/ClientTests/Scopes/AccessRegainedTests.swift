@@ -14,7 +14,7 @@ struct AccessRegainedTests {
     }
 
     /// A device with a row in a, known to the server, that follows a and b.
-    private func start(_ rules: [EntityRule] = []) async throws -> (MultiScopeWorld, MultiScopeDevice) {
+    private func start(_ rules: [EntityRule] = []) async throws -> (MultiScopeWorld, Device) {
         let world = try MultiScopeWorld(rules: rules)
         let device = try await world.device("d", scopes: ["w:a", "w:b"])
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x')")
@@ -22,13 +22,13 @@ struct AccessRegainedTests {
         return (world, device)
     }
 
-    private func lose(_ scope: Scope, _ world: MultiScopeWorld, _ device: MultiScopeDevice) async throws {
+    private func lose(_ scope: Scope, _ world: MultiScopeWorld, _ device: Device) async throws {
         await world.withdrawn.insert(scope)
         let error = await #expect(throws: SyncError.self) { try await device.sync([scope]) }
         #expect(error?.code == .scopeForbidden)
     }
 
-    private func aside(_ device: MultiScopeDevice) async throws -> [String] {
+    private func aside(_ device: Device) async throws -> [String] {
         try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }.sorted()
     }
 
@@ -161,7 +161,7 @@ struct AccessRegainedTests {
         try await device.sql("UPDATE part SET item = NULL WHERE id = 'p'; ALTER TABLE part ADD COLUMN extra TEXT")
         await world.withdrawn.insert("w:a")
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: ["w:a"],
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: ["w:a"],
             transport: device.wire)
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await device.count("part WHERE w = 'a'") == 0)
@@ -179,9 +179,9 @@ struct AccessRegainedTests {
     @Test("rows that were kept after a delete elsewhere go with their scope, as does the list of resolved conflicts")
     func kept() async throws {
         let (world, device) = try await start()
-        let table = SyncedTable.table("item", scope: MultiScopeDevice.rule, keepsDeleted: .seconds(3600))
+        let table = SyncedTable.table("item", scope: MultiScopeWorld.rule, keepsDeleted: .seconds(3600))
         let engine = try SyncEngine(
-            for: device.queue, tables: [table], scopes: ["w:a", "w:b"], transport: device.wire)
+            for: device.writer, tables: [table], scopes: ["w:a", "w:b"], transport: device.wire)
         try await world.server.commit(to: "w:b") { $0.upsert("item", id: "o", ["w": "b"]) }
         try await engine.syncNow()
         for (scope, id) in [("w:a", "i"), ("w:b", "o")] as [(Scope, RecordID)] {
@@ -189,7 +189,7 @@ struct AccessRegainedTests {
         }
         try await engine.syncNow()
         #expect(try await engine.deletedRecords().count == 2)
-        try await device.queue.write { db in
+        try await device.writer.write { db in
             for scope in ["w:a", "w:b"] as [Scope] {
                 let field = Conflict.Field(name: "title", mine: "x", theirs: "y", result: "y")
                 try Conflicts.note(
@@ -214,10 +214,10 @@ struct AccessRegainedTests {
         try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'); INSERT INTO part VALUES ('p', 'a', 'i')")
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.count("tidemark_blocked") == 1)
-        try await device.engine(["w:b"]).leave("w:a")
+        try await device.engine(scopes: ["w:b"]).leave("w:a")
         #expect(try await device.count("tidemark_blocked") == 0)
         #expect(try await aside(device) == ["insert p"])
-        #expect(try await device.engine(["w:b"]).rejectedOperations().map(\.record) == ["i"])
+        #expect(try await device.engine(scopes: ["w:b"]).rejectedOperations().map(\.record) == ["i"])
     }
 
     @Test("a group is given back whole or not at all, and travels as one again")
@@ -256,7 +256,7 @@ struct AccessRegainedTests {
         try await device.sql("INSERT OR IGNORE INTO item (id, w) VALUES ('n', 'a'), ('o', 'b')")
         #expect(try await device.count("tidemark_shadow_item WHERE tidemark_routing_scope = ''") == 2)
         // Nothing is sealed for a scope that no engine follows.
-        try await device.engine(["w:b"]).leave("w:a")
+        try await device.engine(scopes: ["w:b"]).leave("w:a")
         #expect(try await aside(device) == ["insert n"])
         #expect(try await device.items() == ["o b new"])
         for _ in 0..<2 { try await device.sync() }

@@ -117,7 +117,7 @@ struct ColumnScopeTests {
         var configuration = SyncConfiguration()
         configuration.operationLimit = 5
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: ["w:b"],
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: ["w:b"],
             transport: device.wire, configuration: configuration)
         try await engine.syncNow()
         #expect(try await world.held("w:b").keys.sorted() == ["b"])
@@ -139,7 +139,7 @@ struct ColumnScopeTests {
         var configuration = SyncConfiguration()
         configuration.operationLimit = 3
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: ["w:b"],
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: ["w:b"],
             transport: device.wire, configuration: configuration)
         try await engine.syncNow()
         #expect(try await world.held("w:b").keys.sorted() == ["last"])
@@ -190,7 +190,7 @@ struct ColumnScopeTests {
         var configuration = SyncConfiguration()
         configuration.pollInterval = .milliseconds(50)
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: device.scopes,
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: device.scopes,
             transport: device.wire, configuration: configuration)
         let running = Task { try await engine.run() }
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
@@ -210,7 +210,7 @@ struct ColumnScopeTests {
         }
         let wire = InProcessTransport(to: world.server) { _ in .readWrite(as: "ada") }
         let engine = try SyncEngine(
-            for: queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: ["w:a", "w:b"], transport: wire)
+            for: queue, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: ["w:a", "w:b"], transport: wire)
         try await engine.install()
         try await queue.write { db in try db.execute(sql: "INSERT INTO item VALUES ('a', 1, 'x'), ('b', 1, 'y')") }
         try await engine.syncNow()
@@ -251,7 +251,7 @@ struct ParallelScopeTests {
         try await device.sync()
         try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'), ('o', 'b')")
         let engine = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: MultiScopeDevice.rule)], scopes: device.scopes,
+            for: device.writer, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: device.scopes,
             transport: Rendezvous(to: device.wire))
         try await engine.syncNow()
         #expect(try await world.held("w:a").count == 1)

@@ -10,9 +10,10 @@ import TidemarkWire
 @Suite("Another rule in the next version of the app (T27)")
 struct ScopeRuleChangeTests {
     private func engine(
-        _ device: MultiScopeDevice, _ rule: SyncedTable.ScopeRule, _ scopes: [Scope]
+        _ device: Device, _ rule: SyncedTable.ScopeRule, _ scopes: [Scope]
     ) throws -> SyncEngine {
-        try SyncEngine(for: device.queue, tables: [.table("item", scope: rule)], scopes: scopes, transport: device.wire)
+        try SyncEngine(
+            for: device.writer, tables: [.table("item", scope: rule)], scopes: scopes, transport: device.wire)
     }
 
     @Test("a constant that becomes a column keeps the rows that are in the same scope, edits and all")
@@ -51,7 +52,7 @@ struct ScopeRuleChangeTests {
         try await device.sql("UPDATE item SET slug = 's'")
         try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["w": "a", "slug": "s"]) }
         let reader = try SyncEngine(
-            for: device.queue, tables: [.table("item", scope: before)], scopes: ["w:a"],
+            for: device.writer, tables: [.table("item", scope: before)], scopes: ["w:a"],
             transport: InProcessTransport(to: world.server) { _ in .read(as: "ada") })
         _ = try? await reader.syncNow()
         #expect(try await device.items() == ["i a -"])
@@ -107,7 +108,7 @@ struct ScopeRuleChangeTests {
         let device = try await world.device("d", scopes: ["w:a"])
         func engine(_ rule: SyncedTable.ScopeRule) throws -> SyncEngine {
             try SyncEngine(
-                for: device.queue, tables: [.table("item", scope: rule), .table("part", scope: .constant("w:a"))],
+                for: device.writer, tables: [.table("item", scope: rule), .table("part", scope: .constant("w:a"))],
                 scopes: ["w:a"], transport: device.wire)
         }
         let before = try engine(.constant("w:a"))
@@ -123,7 +124,7 @@ struct ScopeRuleChangeTests {
             try db.execute(sql: "UPDATE part SET item = 'k'")
         }
         try await device.sql("UPDATE item SET title = 'alone' WHERE id = 'k'")
-        let after = try engine(MultiScopeDevice.rule)
+        let after = try engine(MultiScopeWorld.rule)
         for _ in 0..<2 { try await after.syncNow() }
         #expect(try await world.held("w:a").mapValues { $0["title"] } == ["i": "x", "j": "x", "k": "alone"])
         #expect(try await device.items() == ["i a x", "k a alone"])

@@ -14,20 +14,20 @@ struct SubscopeTests {
     /// A device of a world whose parts are in a sub-scope of each scope.
     private func start(
         scopes: [Scope] = ["w:a", "w:b"], subscope: String? = "parts"
-    ) async throws -> (world: MultiScopeWorld, device: MultiScopeDevice) {
+    ) async throws -> (world: MultiScopeWorld, device: Device) {
         let world = try MultiScopeWorld(entities: Self.entities)
         return (world, try await world.device("d", scopes: scopes, subscope: subscope))
     }
 
     private func engine(
-        _ device: MultiScopeDevice, _ scopes: [Scope] = ["w:a", "w:b"], subscope: String? = "parts",
+        _ device: Device, _ scopes: [Scope] = ["w:a", "w:b"], subscope: String? = "parts",
         over wire: (any Transport)? = nil
     ) throws -> SyncEngine {
         try SyncEngine(
-            for: device.queue,
+            for: device.writer,
             tables: [
-                .table("item", scope: MultiScopeDevice.rule),
-                .table("part", scope: MultiScopeDevice.rule, subscope: subscope),
+                .table("item", scope: MultiScopeWorld.rule),
+                .table("part", scope: MultiScopeWorld.rule, subscope: subscope),
             ], scopes: scopes, transport: wire ?? device.wire)
     }
 
@@ -156,7 +156,7 @@ struct SubscopeTests {
         let (_, device) = try await start()
         func refused(_ tables: [SyncedTable], _ scopes: [Scope]) -> String? {
             do {
-                _ = try SyncEngine(for: device.queue, tables: tables, scopes: scopes, transport: device.wire)
+                _ = try SyncEngine(for: device.writer, tables: tables, scopes: scopes, transport: device.wire)
                 return nil
             } catch { return (error as? SyncError)?.description }
         }

@@ -12,7 +12,7 @@ struct UnsentRowTests {
     static let places = ["not a name", "c"]
 
     /// A device on which the record `j` cannot be sent, and `i`, which has its slug, has come.
-    private func crowdedOut(_ place: String, _ world: MultiScopeWorld) async throws -> MultiScopeDevice {
+    private func crowdedOut(_ place: String, _ world: MultiScopeWorld) async throws -> Device {
         let device = try await world.device("d", scopes: ["w:a", "w:b"])
         try await device.sql("INSERT INTO item (id, w, title, slug) VALUES ('j', '\(place)', 'own', 's')")
         try await device.sync()

@@ -90,19 +90,27 @@ final class Device: Sendable {
     let writer: any DatabaseWriter
     let wire: Wire
     let tables: [SyncedTable]
+    let scopes: [Scope]
     static let scope: Scope = "w:1"
 
+    /// - Parameters:
+    ///   - schema: SQL that runs before the tables are captured.
+    ///   - synced: the tables with their rules; else all of `tables` lie in the one scope.
+    ///   - access: what the server grants the device.
     init(
-        _ schema: String, tables: [String], server: SyncServer? = nil, in directory: TestDirectory? = nil,
-        name: String = "device", usesPool: Bool = false, synced: [SyncedTable]? = nil
+        _ schema: String, tables: [String] = [], server: SyncServer? = nil, in directory: TestDirectory? = nil,
+        name: String = "device", usesPool: Bool = false, synced: [SyncedTable]? = nil,
+        scopes: [Scope] = [Device.scope],
+        access: @escaping @Sendable (Scope) async throws -> Access = { _ in .readWrite(as: "ada") }
     ) async throws {
         let directory = try directory ?? TestDirectory()
         self.directory = directory
         path = directory.url.appending(path: "\(name).sqlite").path
         writer = usesPool ? try DatabasePool(path: path) : try DatabaseQueue(path: path)
         let server = try server ?? Self.server(in: directory, name: "server-of-\(name)")
-        wire = Wire(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
+        wire = Wire(to: InProcessTransport(to: server, authorize: access))
         self.tables = synced ?? tables.map { .table($0) }
+        self.scopes = scopes
         try await writer.write { db in try db.execute(sql: schema) }
         try await engine().install()
     }
@@ -119,14 +127,15 @@ final class Device: Sendable {
     }
 
     func engine(
-        _ configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil
+        _ configuration: SyncConfiguration = SyncConfiguration(), scopes: [Scope]? = nil,
+        onConflict: ConflictHandler? = nil
     ) throws -> SyncEngine {
         try SyncEngine(
-            for: writer, tables: tables, scopes: [Self.scope], transport: wire, configuration: configuration,
+            for: writer, tables: tables, scopes: scopes ?? self.scopes, transport: wire, configuration: configuration,
             onConflict: onConflict)
     }
 
-    func sync() async throws { try await engine().syncNow() }
+    func sync(_ scopes: [Scope]? = nil) async throws { try await engine(scopes: scopes).syncNow() }
 
     /// Syncs these devices, one after the other.
     static func sync(_ devices: Device...) async throws { for device in devices { try await device.sync() } }

@@ -15,6 +15,7 @@ struct MultiScopeWorld {
     let directory: TestDirectory
     let server: SyncServer
 
+    static let rule = SyncedTable.ScopeRule.column("w", prefix: "w:")
     static let schema = """
         CREATE TABLE item (id TEXT PRIMARY KEY, w TEXT, title TEXT, note TEXT, slug TEXT UNIQUE);
         CREATE INDEX item_w ON item(w);
@@ -32,8 +33,12 @@ struct MultiScopeWorld {
     ///   - subscope: the one that parts are in.
     func device(
         _ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"], seeds: String = "", subscope: String? = nil
-    ) async throws -> MultiScopeDevice {
-        try await MultiScopeDevice(name, in: self, scopes: scopes, seeds: seeds, subscope: subscope)
+    ) async throws -> Device {
+        let withdrawn = withdrawn
+        return try await Device(
+            Self.schema + seeds, server: server, in: directory, name: name,
+            synced: [.table("item", scope: Self.rule), .table("part", scope: Self.rule, subscope: subscope)],
+            scopes: scopes, access: { try await withdrawn.access(to: $0) })
     }
 
     /// What a scope holds on the server, by record.
@@ -63,46 +68,13 @@ actor Withdrawn {
     }
 }
 
-/// One file, and an engine for whichever scopes a test asks for.
-final class MultiScopeDevice: Sendable {
-    let queue: DatabaseQueue
-    let wire: Wire
-    let scopes: [Scope]
-    let subscope: String?
-    static let rule = SyncedTable.ScopeRule.column("w", prefix: "w:")
-
-    init(
-        _ name: String, in world: MultiScopeWorld, scopes: [Scope], seeds: String = "", subscope: String? = nil
-    ) async throws {
-        queue = try DatabaseQueue(path: world.directory.url.appending(path: "\(name).sqlite").path)
-        let withdrawn = world.withdrawn
-        wire = Wire(to: InProcessTransport(to: world.server) { try await withdrawn.access(to: $0) })
-        self.scopes = scopes
-        self.subscope = subscope
-        try await queue.write { db in try db.execute(sql: MultiScopeWorld.schema + seeds) }
-        try await engine().install()
-    }
-
-    func engine(_ scopes: [Scope]? = nil) throws -> SyncEngine {
-        try SyncEngine(
-            for: queue,
-            tables: [.table("item", scope: Self.rule), .table("part", scope: Self.rule, subscope: subscope)],
-            scopes: scopes ?? self.scopes, transport: wire)
-    }
-
-    func sync(_ scopes: [Scope]? = nil) async throws { try await engine(scopes).syncNow() }
-
-    func sql(_ sql: String) async throws { try await queue.write { db in try db.execute(sql: sql) } }
-
+extension Device {
+    /// The rows of ``MultiScopeWorld``.
     func items() async throws -> [String] {
-        try await queue.read { db in
+        try await writer.read { db in
             try String.fetchAll(
                 db, sql: "SELECT id || ' ' || coalesce(w, '-') || ' ' || coalesce(title, '-') FROM item ORDER BY id")
         }
-    }
-
-    func count(_ sql: String) async throws -> Int {
-        try await queue.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
     }
 
     /// Nothing waits, is sealed or is kept aside.

@@ -4,21 +4,10 @@ import TidemarkWire
 // MARK: - Of a scope
 
 extension Outbox {
-    /// Whether anything of a scope has ever had a verdict.
-    static func hasFinished(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND NOT (\(isOpen)) LIMIT 1")
-            .first(db, [.text(scope.name)]) { _ in true } ?? OutboxHistory.isAny(db, scope)
-    }
-
     /// Removes what a scope that leaves the device has: all but what the app has to decide about.
     static func clear(_ db: Database, _ scope: Scope) throws {
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND NOT (\(isUndecided))")
             .execute([.text(scope.name)])
-    }
-
-    static func clearAll(_ db: Database, _ scope: Scope) throws {
-        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1").execute([.text(scope.name)])
-        try OutboxHistory.clear(db, scope)
     }
 
     static func clearOpen(_ db: Database, _ scope: Scope, entity: String) throws {
@@ -55,23 +44,6 @@ extension Outbox {
             WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
-    }
-
-    /// Returns the operations that are replayed if a server has lost them, those above its marks of their lanes: all
-    /// that it took, or has not answered.
-    static func replayable(
-        _ db: Database, _ scope: Scope, above marks: [String: Int64]
-    ) throws -> [(id: Int64, key: OperationKey)] {
-        try OutboxHistory.restore(db, scope, above: marks)
-        return try Query(
-            db,
-            """
-            SELECT id, lane, number FROM tidemark_operation
-            WHERE scope = ?1 AND lane IS NOT NULL AND (\(isOpen) OR \(isTaken))
-            ORDER BY id
-            """
-        ).rows(db, [.text(scope.name)]) { ($0.integer(0), OperationKey(lane: $0.text(1), number: $0.integer(2))) }
-            .filter { $0.key.number > marks[$0.key.lane] ?? 0 }
     }
 
     /// A record whose lost operations have a second key, and that is not rebased yet.

@@ -42,7 +42,9 @@ extension SyncServer {
         guard let store = store as? any HookStore else { throw StoreWithoutHooks() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (hook, names) in hooks {
-                let runner = HookRunner(hook, names, store, configuration)
+                let runner = HookRunner(
+                    hook, names, store, times: configuration.hookTimes, now: configuration.moment,
+                    uptime: configuration.uptime, report: configuration.onHookEvent)
                 group.addTask { try await runner.run() }
             }
             try await group.waitForAll()

@@ -33,7 +33,7 @@ extension Outbox {
     }
 
     static func countOpen(_ db: Database) throws -> Int {
-        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isOpen)")
+        try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isOpen)")
     }
 
     /// The operations of a scope without a verdict behind one of them, counted up to a limit, and when the first of
@@ -80,7 +80,7 @@ extension Outbox {
     }
 
     static func countRejected(_ db: Database) throws -> Int {
-        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
+        try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
     }
 
     /// The refused operations of a scope, counted up to a limit.
@@ -97,7 +97,7 @@ extension Outbox {
     /// Edits of rows that cannot travel: the rows are counted as such, and the server was never asked.
     static func countUnsendable(_ db: Database) throws -> Int {
         let isLocal = "state = 'rejected' AND lane IS NULL AND code = \(literal(RejectionCode.unsendableValue))"
-        return try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isLocal) AND kind <> 'delete'")
+        return try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isLocal) AND kind <> 'delete'")
     }
 
     /// Whether a record's refused insert was refused by this device itself; `nil` where none was refused.
@@ -120,7 +120,7 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT id, is_insert, \(RejectedOperation.contentSQL) FROM tidemark_operation
+            SELECT id, is_insert, \(Outbox.contentSQL) FROM tidemark_operation
             WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND id < ?3
             """
         ).rows(db, [.text(entry.entity), .text(entry.record), .integer(entry.id)]) {

@@ -5,7 +5,7 @@ import Foundation
 /// The tables and diagrams of `Documentation/Machines.md`, made from the machine and from its comments.
 enum RecordMachineDocument {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
     static let page = root.appending(path: "Documentation/Machines.md")
     static let begin = "<!-- Made from the code: begin -->\n"
     static let end = "<!-- Made from the code: end -->\n"

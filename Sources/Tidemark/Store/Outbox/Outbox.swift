@@ -58,10 +58,22 @@ struct OutboxEntry: Hashable, Sendable {
     }
 }
 
+/// A row of the first capture that was sealed in a run, remembered until its verdict.
+struct SealedSeed: Hashable, Sendable {
+    /// The row's hash.
+    var hash: UInt64
+    /// Its run's number.
+    var run: Int64
+}
+
 /// The durable queue of operations. Each leaves it by its own verdict, by exact key, or with its scope.
 enum Outbox {
+    static let table = "tidemark_operation"
     static let columns =
         "id, lane, number, entity, record, kind = 'delete', members, content, resolved, in_group"
+
+    /// The sealed members, or, of one that travels as a patch, the fields that it stands for.
+    static let contentSQL = "coalesce('\"fields\":' || CAST(content AS TEXT), resolved, members)"
 
     static func entry(_ row: Query) -> OutboxEntry {
         OutboxEntry(
@@ -87,18 +99,6 @@ enum Outbox {
         try Query(
             db, "SELECT \(columns) FROM tidemark_operation WHERE lane = ?1 AND number = ?2 AND \(isOpen)"
         ).first(db, [.text(key.lane), .integer(key.number)], entry)
-    }
-
-    /// Operations of a lane without a verdict that name nothing by a temporary id, as a block takes them.
-    static func packable(_ db: Database, lane: String, numbers: ClosedRange<Int64>) throws -> [OutboxBlock.Operation] {
-        try Query(
-            db,
-            """
-            SELECT \(OutboxBlock.columns) FROM tidemark_operation
-            WHERE lane = ?1 AND number BETWEEN ?2 AND ?3 AND \(isOpen) AND resolved IS NULL
-            """
-        ).rows(
-            db, [.text(lane), .integer(numbers.lowerBound), .integer(numbers.upperBound)], OutboxBlock.operation)
     }
 
     /// Operations without a verdict, by their places in the outbox.
@@ -293,20 +293,6 @@ enum Outbox {
         try Query(db, "UPDATE tidemark_lane SET next_number = ?2 WHERE id = ?1 AND next_number > ?2")
             .execute([.text(broken), .integer(next)])
         try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1 AND told >= next_number - 1").execute([.text(broken)])
-    }
-
-    /// Drops what was finished in a scope a while ago. What the server refused stays until the app decides. Only of a
-    /// scope that has just heard from the server: where its history is lost, what was finished has to come back.
-    static func prune(_ db: Database, _ scope: Scope, before: Int64) throws {
-        try Query(
-            db,
-            """
-            DELETE FROM tidemark_operation
-            WHERE scope = ?2 AND finished_at < ?1 AND \(isFinished)
-            """
-        ).execute([.integer(before), .text(scope.name)])
-        if db.changesCount > 0 { try dropReferences(db) }
-        try OutboxHistory.prune(db, scope, before: before)
     }
 }
 

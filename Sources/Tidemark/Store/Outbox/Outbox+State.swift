@@ -44,13 +44,6 @@ extension Outbox {
             .first(db, [.integer(id)]) { State(rawValue: $0.text(0)) } ?? nil
     }
 
-    /// Whether the server took an operation, as far as it is still kept.
-    static func isTaken(_ db: Database, _ key: OperationKey) throws -> Bool {
-        try Query(db, "SELECT \(isTaken) FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
-            .first(db, [.text(key.lane), .integer(key.number)]) { $0.integer(0) != 0 }
-            ?? OutboxHistory.contains(db, key)
-    }
-
     /// Compared one by one: each statement that writes an operation holds it against the conditions of all partial
     /// indexes, and for IN SQLite would make a table of the names each time.
     private static func sql(_ states: [State]) -> String {

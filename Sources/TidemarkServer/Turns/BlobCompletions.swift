@@ -32,14 +32,3 @@ final class BlobCompletions: Sendable {
         }
     }
 }
-
-extension SyncServer {
-    /// Does a work in a task of its own: a caller who goes, and with him his request's task, takes nothing of it away.
-    func outliving<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            configuration.begin {
-                do { continuation.resume(returning: try await work()) } catch { continuation.resume(throwing: error) }
-            }
-        }
-    }
-}

@@ -1,0 +1,95 @@
+import GRDB
+import TidemarkWire
+
+// What the outbox answers together with the history of what it held before.
+extension Outbox {
+    /// Whether anything of a scope has ever had a verdict.
+    static func hasFinished(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND NOT (\(isOpen)) LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? OutboxHistory.isAny(db, scope)
+    }
+
+    static func clearAll(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1").execute([.text(scope.name)])
+        try OutboxHistory.clear(db, scope)
+    }
+
+    /// Returns the operations that are replayed if a server has lost them, those above its marks of their lanes: all
+    /// that it took, or has not answered.
+    static func replayable(
+        _ db: Database, _ scope: Scope, above marks: [String: Int64]
+    ) throws -> [(id: Int64, key: OperationKey)] {
+        try OutboxHistory.restore(db, scope, above: marks)
+        return try Query(
+            db,
+            """
+            SELECT id, lane, number FROM tidemark_operation
+            WHERE scope = ?1 AND lane IS NOT NULL AND (\(isOpen) OR \(isTaken))
+            ORDER BY id
+            """
+        ).rows(db, [.text(scope.name)]) { ($0.integer(0), OperationKey(lane: $0.text(1), number: $0.integer(2))) }
+            .filter { $0.key.number > marks[$0.key.lane] ?? 0 }
+    }
+
+    /// Whether the server took an operation, as far as it is still kept.
+    static func isTaken(_ db: Database, _ key: OperationKey) throws -> Bool {
+        try Query(db, "SELECT \(isTaken) FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
+            .first(db, [.text(key.lane), .integer(key.number)]) { $0.integer(0) != 0 }
+            ?? OutboxHistory.contains(db, key)
+    }
+
+    /// Operations of a lane without a verdict that name nothing by a temporary id, as a block takes them.
+    static func packable(_ db: Database, lane: String, numbers: ClosedRange<Int64>) throws -> [OutboxBlock.Operation] {
+        try Query(
+            db,
+            """
+            SELECT \(OutboxBlock.columns) FROM tidemark_operation
+            WHERE lane = ?1 AND number BETWEEN ?2 AND ?3 AND \(isOpen) AND resolved IS NULL
+            """
+        ).rows(
+            db, [.text(lane), .integer(numbers.lowerBound), .integer(numbers.upperBound)], OutboxBlock.operation)
+    }
+
+    /// Drops what was finished in a scope a while ago. What the server refused stays until the app decides. Only of a
+    /// scope that has just heard from the server: where its history is lost, what was finished has to come back.
+    static func prune(_ db: Database, _ scope: Scope, before: Int64) throws {
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_operation
+            WHERE scope = ?2 AND finished_at < ?1 AND \(isFinished)
+            """
+        ).execute([.integer(before), .text(scope.name)])
+        if db.changesCount > 0 { try dropReferences(db) }
+        try OutboxHistory.prune(db, scope, before: before)
+    }
+
+    /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The
+    /// table is made anew: taking a column away, SQLite would refuse every file whose app has a view of a table that is
+    /// gone.
+    static func joinStates(_ db: Database) throws {
+        let columns = """
+            id, scope, lane, number, entity, record, kind, members, content, is_insert, edited_at, sealed_at, sent_at,
+            finished_at, version, code, detail, hint, resolved, in_group
+            """
+        let last = try Query(db, "SELECT seq FROM sqlite_sequence WHERE name = 'tidemark_operation'")
+            .first(db) { $0.integer(0) }
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE tidemark_former AS SELECT * FROM main.tidemark_operation;
+                DROP TABLE main.tidemark_operation;
+                \(Outbox.schema)
+                \(OutboxHistory.schema)
+                INSERT INTO main.tidemark_operation(\(columns), state) SELECT \(columns), CASE
+                  WHEN finished_at IS NOT NULL THEN CASE status WHEN 'settled' THEN 'outcome_unknown' ELSE status END
+                  WHEN again = 3 THEN 'resealed' WHEN again IS NOT NULL THEN 'replayed' ELSE 'sealed' END
+                  FROM temp.tidemark_former;
+                DROP TABLE temp.tidemark_former;
+                """)
+        guard let last else { return }
+        // Ids that were given out once are not given out again.
+        try Query(db, "DELETE FROM sqlite_sequence WHERE name = 'tidemark_operation'").execute()
+        try Query(db, "INSERT INTO sqlite_sequence(name, seq) VALUES ('tidemark_operation', ?1)")
+            .execute([.integer(last)])
+    }
+}
