@@ -55,7 +55,8 @@ package enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case hashMismatch = "hash_mismatch"
     /// An upload does not go on where the part ends that is kept of it; `Upload-Offset` says where that is.
     case uploadOffsetMismatch = "upload_offset_mismatch"
-    /// The scope, or the caller's part of it, has no room for the blob.
+    /// The scope, or the caller's part of it, has no room for the blob. An operation without room is `deferred` with
+    /// ``RejectionCode/quotaExceeded``.
     case quotaExceeded = "quota_exceeded"
     /// Too many requests.
     case tooManyRequests = "too_many_requests"

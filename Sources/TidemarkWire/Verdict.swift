@@ -1,5 +1,5 @@
-/// Why the server will never take an operation as it stands. They are plain texts, since an operator's own rules refuse
-/// with codes of their own; a later version may add some.
+/// Why an operation was not taken: for good as it stands or, where its verdict is `deferred`, for now. They are plain
+/// texts, since an operator's own rules refuse with codes of their own; a later version may add some.
 public enum RejectionCode {
     /// The record was deleted elsewhere, and deletes win.
     public static let recordDeleted = "record_deleted"
@@ -23,7 +23,8 @@ public enum RejectionCode {
     public static let groupFailed = "group_failed"
     /// The user has deleted more records lately than the server takes without a confirmation.
     public static let deleteBrake = "delete_brake"
-    /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later.
+    /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later. A blob that
+    /// has no room is refused with `ProblemCode.quotaExceeded`, of the same spelling.
     public static let quotaExceeded = "quota_exceeded"
     /// An item with a stamp lost against a record for which the answer has no room: it is sent again (W88).
     package static let pageFull = "page_full"
@@ -63,7 +64,9 @@ public enum RejectionCode {
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
         quotaExceeded, pageFull, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, scopeMismatch,
         requestRefused, columnUnknown, valueRefused, valueMissing, referenceViolated, notUnique, checkFailed,
-        tableRefused, attachmentInvalid, "conflict",
+        tableRefused, attachmentInvalid,
+        // A device's name for an edit that waits for the app's decision.
+        "conflict",
     ]
 
     /// Whether a rule of the operator's own may refuse with this code.

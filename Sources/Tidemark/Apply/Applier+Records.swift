@@ -86,7 +86,7 @@ extension Applier {
         if try sendsAgain(verdict, entry, operation) { return }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
-        if try applyAside(verdict, entry, table, id, recordKey) { return }
+        if try applyDeleteOfMove(verdict, entry, table, id, recordKey) { return }
         try overlayReplayed(table, id, recordKey)
         if try applyOrphan(verdict, entry, table, recordKey) { return }
         let judged = try judged(verdict, entry, operation, table, id, recordKey)

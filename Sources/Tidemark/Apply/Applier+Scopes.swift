@@ -7,7 +7,7 @@ import TidemarkWire
 extension Applier {
     /// Keeps a row of this scope, or lets go of it, while another scope has the record's place, or while the record is
     /// leaving this scope. `false` where this scope has the place, or may have it.
-    func keepAside(
+    func quarantineForOtherScope(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws -> Bool {
         guard table.shape.isScopedByColumn else { return false }
@@ -44,7 +44,7 @@ extension Applier {
     }
 
     /// A row whose column says another scope than the one that it came in has no place in the table.
-    func putAside(
+    func quarantineForItsColumn(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ cells: [Cell], isOnScreen: Bool, version: Version?
     ) throws {
         if isOnScreen { try table.records.attemptDelete(db, key) }
@@ -85,7 +85,7 @@ extension Applier {
 
 extension Applier {
     /// The verdict on a delete in the scope that a record left. `false` for any other operation.
-    func applyAside(
+    func applyDeleteOfMove(
         _ verdict: Verdict, _ entry: OutboxEntry, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]
     ) throws -> Bool {
         guard table.shape.isScopedByColumn else { return false }

@@ -201,10 +201,9 @@ final class Applier {
     /// Moves the clock past the answer, so that later edits get later stamps than all that the answer could tell.
     private func hear(of syncedAt: Int64) throws {
         record.syncedAt = max(syncedAt, record.syncedAt ?? 0)
-        let query = try Query(db, "SELECT clock FROM tidemark_counter")
-        var clock = HybridClock(last: EditStamp(packed: try query.first(db) { $0.integer(0) } ?? 0))
+        var clock = HybridClock(last: EditStamp(packed: try Marks.clock(db)))
         clock.receive(EditStamp(milliseconds: syncedAt))
-        try Query(db, "UPDATE tidemark_counter SET clock = ?1").execute([.integer(clock.last.packed)])
+        try Marks.setClock(db, clock.last.packed)
     }
 
     /// Refuses to go on where this transaction may not write to the app's tables: called before any such write.
@@ -324,7 +323,7 @@ final class Applier {
     ) throws {
         manifest.look(table.shape.name, id)
         try overlayReplayed(table, id, key)
-        if try keepAside(table, id, key, version: version, incoming: incoming) {
+        if try quarantineForOtherScope(table, id, key, version: version, incoming: incoming) {
             outcome.applied += 1
             return
         }
@@ -367,7 +366,8 @@ final class Applier {
         version: Version?, isPending: Bool = false
     ) throws {
         if let new, !isPending, table.shape.scope(ofKey: key, new) != scope {
-            return try putAside(table, id, key, new, isOnScreen: current != nil && !isQuarantined, version: version)
+            return try quarantineForItsColumn(
+                table, id, key, new, isOnScreen: current != nil && !isQuarantined, version: version)
         }
         guard new != current || isQuarantined && new == nil else {
             // A trigger of the app's may have made it so: what was noted before does not stand any more.

@@ -152,7 +152,7 @@ extension Applier {
             }
             try KnownVersions.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
         }
-        if try keepAside(table, id, key, version: change.version, incoming: incoming) {
+        if try quarantineForOtherScope(table, id, key, version: change.version, incoming: incoming) {
             outcome.applied += 1
             return
         }
@@ -208,7 +208,7 @@ extension Applier {
         let column = table.shape.data[index]
         outcome.unrepaired[RefetchQueue.Record(entity: table.shape.name, id: id)] =
             "Column '\(column.name)' does not keep the server's value as it is: its type here has "
-            + "\(column.affinity.declaredType) affinity, or a trigger changes it."
+            + "\(column.affinity.standardType) affinity, or a trigger changes it."
     }
 }
 

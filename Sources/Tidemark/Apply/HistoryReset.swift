@@ -14,10 +14,8 @@ struct HistoryReset {
         record.head = nil
         record.isScanning = false
         let scope = record.scope
-        for statement in [
-            "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version > ?2",
-            "UPDATE tidemark_quarantine SET version = NULL WHERE scope = ?1 AND version > ?2",
-        ] { try Query(db, statement).execute([.text(scope.name), .integer(survived)]) }
+        try KnownVersions.drop(db, scope, after: survived)
+        try QuarantinedRow.forgetVersions(db, scope, after: survived)
         for shape in schema.shapes(in: scope) { try forget(shape, scope, after: survived) }
         // The bytes of attachments may be lost with the records, or without them.
         try Blob.doubt(db, scope, now: wallClockMilliseconds())

@@ -44,8 +44,7 @@ struct OrphanReplay {
                 entry.id == refusal.entry.id ? refusal.reason : "Another edit of its group cannot be given back."
             // This is tried again at every poll, which must not write where nothing is new.
             guard entry.reason != reason else { continue }
-            try Query(db, "UPDATE tidemark_orphan SET reason = ?2 WHERE id = ?1")
-                .execute([.integer(entry.id), .text(reason)])
+            try OrphanedEdits.noteRefusal(db, entry.id, reason)
         }
         return 0
     }
@@ -60,11 +59,9 @@ struct OrphanReplay {
         let fields = edit.entry.fields
         let rest = fields.filter { edit.table.shape.dataIndex(canonical: fields.name($0)) == nil }
         guard let first = rest.fields.first else { return try OrphanedEdits.remove(db, edit.entry.id) }
-        try Query(db, "UPDATE tidemark_orphan SET kind = ?2, fields = ?3, in_group = NULL, reason = ?4 WHERE id = ?1")
-            .execute([
-                .integer(edit.entry.id), .text(OrphanedEdits.Stored.update.rawValue), .blob(rest.bytes),
-                .text("The table has no column '\(rest.nameString(first))' any more."),
-            ])
+        try OrphanedEdits.keep(
+            db, edit.entry.id, only: rest,
+            reason: "The table has no column '\(rest.nameString(first))' any more.")
     }
 
     private func edit(_ entry: OrphanedEdits.Entry) -> Edit? {
@@ -95,7 +92,7 @@ struct OrphanReplay {
         let isElsewhere = row != nil && !isHere
         switch edit.entry.kind {
         case .delete:
-            if isHere { try redo(edit, row, as: nil) } else { try deleteAside(edit) }
+            if isHere { try redo(edit, row, as: nil) } else { try deleteOffScreen(edit) }
             return nil
         case .departure: return try depart(edit)
         case .insert where isElsewhere, .revival where isElsewhere, .seed where isElsewhere:
@@ -135,7 +132,7 @@ struct OrphanReplay {
         if shape.isScopedByColumn { shadow.routingScope = scope.name }
         try CaptureSuppression.whileApplying(db, schema) { try write() }
         try db.execute(sql: CaptureTriggers.count)
-        shadow.edited = try Query(db, "SELECT clock FROM tidemark_counter").first(db) { $0.integer(0) }
+        shadow.edited = try Marks.clock(db)
         try table.write(db, key, shadow)
         try table.mark(db, key)
     }
@@ -178,7 +175,7 @@ struct OrphanReplay {
 
     /// Deletes this scope's row of a record where it is not on screen: another scope's row or another record has its
     /// place.
-    private func deleteAside(_ edit: Edit) throws {
+    private func deleteOffScreen(_ edit: Edit) throws {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         guard let quarantined = try QuarantinedRow.entry(db, shape, edit.id, scope.name), quarantined.move == .no else {
             return
@@ -211,23 +208,15 @@ struct OrphanReplay {
             try leave(edit, quarantined.cells, quarantined.version, as: .moved)
             return nil
         }
-        guard shadow == nil, let row = try table.row(db, key), try isInAnotherScope(edit) else { return nil }
+        guard shadow == nil, let row = try table.row(db, key),
+            try QuarantinedRow.isContending(db, edit.entry.entity, edit.entry.record, besides: scope)
+        else { return nil }
         try CaptureSuppression.whileApplying(db, schema) {
             try table.deleteRow(db, key)
             try leave(edit, row, KnownVersions.version(db, scope, shape.name, edit.id.text), as: .moved)
             _ = try UniqueResolver(db: db, table: table).resolve()
         }
         return nil
-    }
-
-    private func isInAnotherScope(_ edit: Edit) throws -> Bool {
-        try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_quarantine
-            WHERE entity = ?1 AND record = ?2 AND scope <> ?3 AND move = 0 AND contends LIMIT 1
-            """
-        ).first(db, [.text(edit.entry.entity), .text(edit.entry.record), .text(scope.name)]) { _ in true } ?? false
     }
 
     private func leave(_ edit: Edit, _ cells: [Cell], _ version: Version?, as move: QuarantinedRow.Move) throws {

@@ -189,11 +189,8 @@ extension AttachmentRunner {
         for start in stride(from: 0, to: old.count, by: Self.batch) {
             try await write { db, _ in
                 for url in old[start..<min(start + Self.batch, old.count)] {
-                    let name = "sha256:\(url.lastPathComponent)"
-                    let isKnown = try Query(
-                        db, "SELECT 1 FROM tidemark_blob_file WHERE reference >= ?1 AND reference < ?2 LIMIT 1"
-                    ).first(db, [.text(name + ":"), .text(name + ";")]) { _ in true }
-                    if isKnown == nil { try? FileManager.default.removeItem(at: url) }
+                    let isKnown = try BlobFiles.contains(db, hash: url.lastPathComponent)
+                    if !isKnown { try? FileManager.default.removeItem(at: url) }
                 }
             }
         }

@@ -100,17 +100,9 @@ public struct AttachmentProgress: Hashable, Sendable {
     public init() {}
 
     init(_ db: Database) throws {
-        let found = try Query(
-            db,
-            """
-            SELECT count(*) FILTER (WHERE task = 1), count(*) FILTER (WHERE task = 2 AND NOT awaited),
-              sum(size - moved) FILTER (WHERE NOT awaited), count(*) FILTER (WHERE awaited)
-            FROM tidemark_blob WHERE task IS NOT NULL
-            """
-        ).first(db) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3)) }
-        guard let found else { return }
-        (uploads, downloads, bytesLeft, awaited) = (Int(found.0), Int(found.1), found.2, Int(found.3))
-        failed =
-            try Query(db, "SELECT count(*) FROM tidemark_blob WHERE failed = 1").first(db) { Int($0.integer(0)) } ?? 0
+        let waiting = try Blob.waiting(db)
+        (uploads, downloads) = (Int(waiting.uploads), Int(waiting.downloads))
+        (bytesLeft, awaited) = (waiting.bytesLeft, Int(waiting.awaited))
+        failed = try Blob.countFailed(db)
     }
 }

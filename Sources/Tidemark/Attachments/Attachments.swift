@@ -98,12 +98,8 @@ public struct Attachments: Sendable {
         let runner = try runner
         return try await runner.file.asked(to: .read) { db in
             guard try LibrarySchema.isInstalled(db) else { return nil }
-            return try Query(
-                db,
-                "SELECT state, bytes, reason FROM tidemark_attachment WHERE reference = ?1 ORDER BY scope LIMIT 1"
-            ).first(db, [.text(reference.description)]) {
-                AttachmentState(state: $0.text(0), bytes: $0.integer(1), reason: $0.optionalText(2))
-            } ?? nil
+            guard let found = try Blob.state(db, of: reference) else { return nil }
+            return AttachmentState(state: found.state, bytes: found.bytes, reason: found.reason)
         }
     }
 

@@ -1,15 +1,16 @@
 import GRDB
 import TidemarkWire
 
-/// The file's note of a table's capture, by which it is told whether every write since has been seen.
+/// The file's note of a table's capture, by which it is told whether every write since has been seen. It is a second
+/// view of the row that ``TableRules`` keeps of the table, of other columns.
 struct CaptureRecord: Hashable {
     /// Where the table stood in the file's schema. A table that was dropped and made anew stands elsewhere.
     var identity: String?
     /// The data columns that the manifest's hashes are made of; `nil` where there is no manifest yet.
     var columns: [String]?
-    /// The types that they had.
+    /// The affinities that they had, each as its standard type.
     var types: [String]?
-    /// The types of the key's columns when the first record was named: an id is made of the values as they are stored.
+    /// Those of the key's columns when the first record was named: an id is made of the values as they are stored.
     var keyTypes: String?
 
     static func read(_ db: Database, _ table: String) throws -> CaptureRecord {

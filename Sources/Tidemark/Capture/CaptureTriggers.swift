@@ -169,7 +169,7 @@ struct CaptureTriggers {
     static let count = "UPDATE tidemark_counter SET n = n + 1, clock = max(clock + 1, \(now) << 16)"
 
     /// The edit's place in the order, when its record was first edited, and the edit's own stamp.
-    private let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
+    private let marks = "\(Marks.counterSQL), \(now), \(Marks.clockSQL)"
 
     private static let now = Marks.nowSQL
 

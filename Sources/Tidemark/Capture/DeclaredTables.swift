@@ -46,21 +46,13 @@ extension SyncedTable {
     /// that this file held, has had a verdict from or keeps edits of stay as they are.
     package static func release(_ db: Database, beside scope: Scope) throws {
         guard try LibrarySchema.isInstalled(db) else { return }
-        let unsynced = try Query(
-            db,
-            """
-            SELECT name FROM tidemark_scope AS s
-            WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
-              AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
-              AND NOT EXISTS (SELECT 1 FROM tidemark_orphan WHERE scope = s.name)
-            """
-        ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }
+        let unsynced = try ScopeRecord.unsynced(db, beside: scope).filter { $0.parent != scope }
         let rules = try TableRules.all(db)
         for scope in try unsynced.filter({ try !Outbox.hasFinished(db, $0) }) {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
             for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
             try Outbox.clearAll(db, scope)
-            try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
+            try ScopeRecord.remove(db, scope)
         }
         try Outbox.dropReferences(db)
     }
@@ -78,7 +70,7 @@ extension SyncedTable {
         try RecordStateView.drop(db, table: table)
         try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
         for place in LibraryTable.following(.tableRemoval) { try place.clear(db, entity: table) }
-        try Query(db, "DELETE FROM tidemark_table WHERE name = ?1").execute([.text(table)])
+        try TableRules.remove(db, table)
     }
 
     /// Keeps what a rule does not say.

@@ -52,8 +52,7 @@ enum Installation {
         for scope in scopes { try ScopeRecord.follow(db, scope) }
         try Meta.set(db, schemaVersionKey, String(SyncSchema.version(db)))
         // A migration may have made room for rows that did not fit before.
-        try Query(db, "UPDATE tidemark_quarantine SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
-            .execute([.text(Misfits.reason)])
+        try QuarantinedRow.tryAgain(db, except: Misfits.reason)
         return SyncSchema(shapes: shapes, clientID: clientID, schemaVersion: try SyncSchema.version(db))
     }
 
@@ -138,10 +137,10 @@ enum Installation {
         try SealedRun.unfold(db, shape)
         guard !added.isEmpty else { return }
         // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
+        try Marks.announce(db)
         try db.execute(
             sql: """
-                UPDATE tidemark_counter SET n = n + 1;
-                UPDATE \(shape.shadowSQL) SET tidemark_mark = (SELECT n FROM tidemark_counter)
+                UPDATE \(shape.shadowSQL) SET tidemark_mark = \(Marks.counterSQL)
                 WHERE tidemark_mark IS NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
                 """)
         try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
@@ -277,7 +276,7 @@ enum Installation {
         }
         record.identity = try CaptureRecord.identity(db, shape.name)
         record.columns = columns
-        record.types = shape.data.map(\.affinity.declaredType)
+        record.types = shape.data.map(\.affinity.standardType)
         record.keyTypes = shape.keyTypes
         try record.write(db, shape.name)
     }

@@ -60,8 +60,7 @@ struct OwnRows {
         let name = RecordName(entity: shape.name, record: id.text)
         if try packed.contains(name, after: deletion) { return true }
         if try FirstCapture.contains(db, shape, key) { return true }
-        return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
-            .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
+        return try Inferred.contains(db, shape.name, id.text)
     }
 
     /// Whether the row is not there any more.

@@ -87,7 +87,7 @@ struct RecordStateView {
     }
 
     private func cast(_ value: String, to affinity: Affinity) -> String {
-        affinity == .blob ? value : "CAST(\(value) AS \(affinity.declaredType))"
+        affinity == .blob ? value : "CAST(\(value) AS \(affinity.standardType))"
     }
 
     /// Whether a value of this type is what a column of this affinity keeps; `nil` where it keeps any.

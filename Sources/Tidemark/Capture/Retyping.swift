@@ -8,7 +8,7 @@ struct Retyping {
     /// The columns by their place in a row, with what they were.
     let columns: [(index: Int, old: Affinity, new: Affinity)]
 
-    /// - Parameter types: the declared types of the columns when the manifest's hashes were made.
+    /// - Parameter types: the columns' affinities when the manifest's hashes were made, each as its standard type.
     init(_ db: Database, _ shape: TableSchema, columns: [String]?, types: [String]?) throws {
         self.db = db
         guard let columns, let types, columns.count == types.count else {
@@ -22,7 +22,7 @@ struct Retyping {
         }
         guard !self.columns.isEmpty else { return }
         for (name, types) in [(Self.old, self.columns.map(\.old)), (Self.new, self.columns.map(\.new))] {
-            let list = types.enumerated().map { "c\($0) \($1.declaredType)" }.joined(separator: ", ")
+            let list = types.enumerated().map { "c\($0) \($1.standardType)" }.joined(separator: ", ")
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(name); CREATE TEMP TABLE \(name)(\(list))")
         }
     }

@@ -240,16 +240,14 @@ struct UncapturedScan {
     /// Holds inferred edits for a confirmation if there are more of them than a user is likely to have made.
     private func brake(_ manifests: [Scope: SeenManifest]) throws {
         guard !isAnnounced, columns != nil else { return }
-        func count(_ kind: Inferred.Kind) throws -> Int {
-            try Query(db, "SELECT count(*) FROM tidemark_inferred WHERE entity = ?1 AND kind = ?2")
-                .first(db, [.text(shape.name), .integer(kind.rawValue)]) { Int($0.integer(0)) } ?? 0
-        }
-        let deletes = try count(.delete)
+        let deletes = try Inferred.count(db, shape.name, .delete)
         let isEmpty = try Query(db, "SELECT 1 FROM \(shape.sql) LIMIT 1").first(db) { _ in true } == nil
         if deletes > Self.deleteBound || isEmpty && deletes > 1 {
             try Inferred.requireConfirmation(db, shape.name, .delete)
         }
-        if try count(.update) > Self.updateBound { try Inferred.requireConfirmation(db, shape.name, .update) }
+        if try Inferred.count(db, shape.name, .update) > Self.updateBound {
+            try Inferred.requireConfirmation(db, shape.name, .update)
+        }
     }
 }
 

@@ -66,16 +66,8 @@ struct UniqueResolver {
     }
 
     private func next(after last: Contender?) throws -> Contender? {
-        try Query(
-            db,
-            """
-            SELECT record, scope FROM tidemark_quarantine
-            WHERE entity = ?1 AND record >= ?2 AND (record, scope) > (?2, ?3) AND move = 0 AND (contends OR fresh)
-            ORDER BY record, scope LIMIT 1
-            """
-        ).first(db, [.text(table.shape.name), .text(last?.record ?? ""), .text(last?.scope ?? "")]) {
-            Contender(record: $0.text(0), scope: $0.text(1))
-        }
+        try QuarantinedRow.nextDue(db, table.shape.name, after: (last?.record ?? "", last?.scope ?? ""))
+            .map { Contender(record: $0.record, scope: $0.scope) }
     }
 
     private enum Claim {

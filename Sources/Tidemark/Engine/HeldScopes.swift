@@ -34,7 +34,7 @@ enum HeldScopes {
             let before = try list(db, key)
             if before.contains(scope) { try set(db, key, before.filter { $0 != scope }) }
         }
-        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1 AND lost_at IS NULL").execute([.text(scope.name)])
+        try ScopeRecord.unfollow(db, scope)
     }
 
     private static func list(_ db: Database, _ key: String) throws -> [Scope] {
@@ -70,14 +70,9 @@ enum HeldScopes {
         }
         if try Outbox.hasOpenOrRefused(db, scope) { return true }
         if try FirstCapture.isLeft(db, in: scope) { return true }
-        let places = [
-            "tidemark_conflict WHERE is_open AND", "tidemark_quarantine WHERE move <> 0 AND",
-            "tidemark_inferred WHERE", "tidemark_orphan WHERE",
-        ]
-        return try places.contains { place in
-            try Query(db, "SELECT 1 FROM \(place) scope = ?1 LIMIT 1").first(db, [.text(scope.name)], { _ in true })
-                != nil
-        }
+        if try Conflicts.isAnyOpen(db, scope) { return true }
+        if try QuarantinedRow.isAnyLeaving(db, scope) { return true }
+        return try Inferred.hasEntries(db, scope) || OrphanedEdits.hasEntries(db, scope)
     }
 
     /// Edits that could not be put on the wire stand under whichever scope looked at them first; a row that belongs to

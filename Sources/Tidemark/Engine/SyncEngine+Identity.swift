@@ -24,14 +24,7 @@ extension SyncEngine {
     /// - Throws: GRDB's `DatabaseError` where the file cannot be read.
     public static func canonicalID(_ db: Database, of id: String, in table: String) throws -> String {
         guard try LibrarySchema.isInstalled(db) else { return id }
-        // Through GRDB's own reading, so that observations hear of changes.
-        return try String.fetchOne(
-            db,
-            sql: """
-                SELECT record FROM tidemark_alias WHERE temporary = ?
-                AND entity IN (SELECT name FROM tidemark_table WHERE name = ? COLLATE NOCASE)
-                """, arguments: [id, table])
-            ?? id
+        return try Alias.replacement(db, of: id, in: table) ?? id
     }
 
     /// The same, read by itself.

@@ -85,7 +85,7 @@ extension SyncEngine {
         let shapes = await schemaCache.schema?.shapes ?? []
         try await file.asked(to: .write) { db in
             for shape in shapes { try FirstCapture.takeApart(db, shape) }
-            try Query(db, "UPDATE tidemark_inferred SET held = 1").execute()
+            try Inferred.requireConfirmation(db)
         }
         try await discardInferredEdits()
     }

@@ -88,12 +88,11 @@ extension UnsentEdits {
     init(_ db: Database) throws {
         self.init()
         guard try LibrarySchema.isInstalled(db) else { return }
-        let scopes = try Query(db, "SELECT name FROM tidemark_scope").rows(db) { Scope($0.text(0)) }
-        let status = try SyncStatus(db, scopes: scopes.compactMap { $0 })
+        let status = try SyncStatus(db, scopes: ScopeRecord.all(db))
         waiting = status.pending + status.sent + status.blocked
         undecided = try status.rejected - Outbox.countUnsendable(db) + status.undecided
         orphaned = status.orphaned
-        unseen = try Query.count(db, "SELECT count(*) FROM tidemark_inferred")
+        unseen = try Inferred.count(db)
         unable = status.rows.unable
         attachments = try Blob.unsent(db)
     }

@@ -164,18 +164,11 @@ struct IDSubstitution {
             identity.columns.filter { $0.entity == entity }.map(\.table)
                 + identity.documents.filter { $0.entity == entity }.map(\.table))
         for shape in schema.shapes where tables.contains(shape.name) {
-            let rows = try Query(db, "SELECT record, data, scope FROM tidemark_quarantine WHERE entity = ?1")
-                .rows(db, [.text(shape.name)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
-            for (record, data, scope) in rows {
+            for (record, data, scope) in try QuarantinedRow.data(db, of: shape.name) {
                 var operation = Operation(.upsert, entity: shape.name, id: RecordID(record))
                 operation.fields = try DataObject(stored: data)
                 guard let new = try resolved(operation, entity), new.fields != operation.fields else { continue }
-                try Query(
-                    db,
-                    """
-                    UPDATE tidemark_quarantine SET data = ?4, fresh = 1 WHERE entity = ?1 AND record = ?2 AND scope = ?3
-                    """
-                ).execute([.text(shape.name), .text(record), .text(scope), .blob(new.fields.bytes)])
+                try QuarantinedRow.rewrite(db, shape.name, record, scope, data: new.fields.bytes)
             }
         }
     }

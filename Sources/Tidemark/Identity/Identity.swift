@@ -117,4 +117,21 @@ struct Alias: Hashable {
     static func prune(_ db: Database, now: Int64) throws {
         try Query(db, "DELETE FROM tidemark_alias WHERE made_at < ?1").execute([.integer(now - retention)])
     }
+
+    /// Returns the ids that have taken the place of temporary ones, by these.
+    static func renamed(_ db: Database) throws -> [String: String] {
+        let pairs = try Query(db, "SELECT temporary, record FROM tidemark_alias").rows(db) { ($0.text(0), $0.text(1)) }
+        return Dictionary(pairs) { first, _ in first }
+    }
+
+    /// Returns the id that has taken the place of a temporary one in a table, whichever way the table is spelled.
+    static func replacement(_ db: Database, of temporary: String, in table: String) throws -> String? {
+        // Through GRDB's own reading, so that observations hear of changes.
+        try String.fetchOne(
+            db,
+            sql: """
+                SELECT record FROM tidemark_alias WHERE temporary = ?
+                AND entity IN (SELECT name FROM tidemark_table WHERE name = ? COLLATE NOCASE)
+                """, arguments: [temporary, table])
+    }
 }

@@ -120,8 +120,7 @@ struct SealedNames {
 
     func resolve(_ entity: String, _ old: RecordID, _ new: RecordID) throws {
         let own = try Outbox.all(db, entity: entity, record: new.text)
-        let others = try Query(db, "SELECT operation FROM tidemark_ref WHERE entity = ?1 AND temporary = ?2")
-            .rows(db, [.text(entity), .text(old.text)]) { $0.integer(0) }
+        let others = try Outbox.operations(db, naming: old, of: entity)
         for id in Set(own + others).sorted() { try resolve(id) }
     }
 

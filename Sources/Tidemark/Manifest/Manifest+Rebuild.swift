@@ -27,11 +27,8 @@ extension Manifest {
     /// their rows here are not the server's, although they may have no shadow. `nil` of one that the server does not
     /// have.
     private func unseen() throws -> [[UInt8]: UInt64?] {
-        let records = try Query(
-            db, "SELECT record FROM tidemark_inferred WHERE entity = ?1 AND scope = ?2 AND compared = 0"
-        ).rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
         var unseen: [[UInt8]: UInt64?] = [:]
-        for id in records.compactMap({ RecordID($0) }) {
+        for id in try Inferred.uncompared(db, scope, entity).compactMap({ RecordID($0) }) {
             try unseen.updateValue(hash(of: id), forKey: PackedID.encode(id))
         }
         return unseen

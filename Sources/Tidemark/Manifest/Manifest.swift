@@ -154,4 +154,10 @@ struct Manifest {
         try Query(db, "SELECT scope FROM tidemark_manifested WHERE entity = ?1 ORDER BY scope")
             .rows(db, [.text(entity)]) { Scope($0.text(0)) }.compactMap { $0 }
     }
+
+    /// Counts the records of a table in all scopes.
+    static func count(_ db: Database, _ entity: String) throws -> Int {
+        try Query(db, "SELECT coalesce(sum(records), 0) FROM tidemark_manifested WHERE entity = ?1")
+            .first(db, [.text(entity)]) { Int($0.integer(0)) } ?? 0
+    }
 }

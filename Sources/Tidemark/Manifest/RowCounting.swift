@@ -7,7 +7,6 @@ struct RowCounting {
     let shape: TableSchema
 
     private var table: RecordTable { RecordTable(shape) }
-    private var name: Cell { .text(shape.name) }
 
     /// The rows that are in the table, by a scan.
     func counted() throws -> Int { try count(shape.sql) }
@@ -28,7 +27,7 @@ struct RowCounting {
         let undecided = try self.undecided()
         let waiting = try blockedEdits()
         let unsent = try self.unsent()
-        let manifested = try count("tidemark_manifested WHERE entity = ?1", sum: "records", [name])
+        let manifested = try Manifest.count(db, shape.name)
         rows.unable = unsent + (try unnamed())
         rows.blocked = waiting + unseen.blocked + undecided
         rows.pending = edited - unsent - waiting - unseen.blockedEdited + unseen.pending
@@ -39,10 +38,7 @@ struct RowCounting {
         return rows
     }
 
-    private func count(_ source: String, sum: String? = nil, _ cells: [Cell] = []) throws -> Int {
-        let what = sum.map { "coalesce(sum(\($0)), 0)" } ?? "count(*)"
-        return try Query(db, "SELECT \(what) FROM \(source)").first(db, cells) { Int($0.integer(0)) } ?? 0
-    }
+    private func count(_ source: String) throws -> Int { try Query.count(db, "SELECT count(*) FROM \(source)") }
 
     /// Rows without a value in some column of their key: an index holds just those.
     private func unnamed() throws -> Int {
@@ -73,10 +69,7 @@ struct RowCounting {
 
     /// Edits that are not sent while the insert of a record that they refer to is refused.
     private func blockedEdits() throws -> Int {
-        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'").rows(db, [name]) {
-            $0.text(0)
-        }
-        .filter { try isEdited($0) }.count
+        try BlockedEdits.records(db, shape.name).filter { try isEdited($0) }.count
     }
 
     private func isEdited(_ record: String) throws -> Bool {
@@ -89,23 +82,17 @@ struct RowCounting {
     /// Records with an open conflict whose row is the server's. One that was edited since, unseen or not, is on its way
     /// like any other.
     private func undecided() throws -> Int {
-        try Query(
-            db,
-            """
-            SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1
-            EXCEPT SELECT record FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
-            """
-        ).rows(db, [name]) { $0.text(0) }
-            .filter { record in
-                guard let key = RecordID(record).flatMap({ shape.key(of: $0) }) else { return false }
-                return try table.row(db, key) != nil && table.shadowHead(db, key) == nil
-            }.count
+        try Conflicts.openRecords(db, shape.name).filter { record in
+            guard try !Inferred.isUncompared(db, shape.name, record),
+                let key = RecordID(record).flatMap({ shape.key(of: $0) })
+            else { return false }
+            return try table.row(db, key) != nil && table.shadowHead(db, key) == nil
+        }.count
     }
 
     /// Rows outside the table, those of them that the manifest has and no shadow tells of, and those with edits.
     private func quarantined() throws -> (count: Int, base: Int, edited: Int) {
-        let rows = try Query(db, "SELECT record, scope, move FROM tidemark_quarantine WHERE entity = ?1")
-            .rows(db, [name]) { (record: $0.text(0), scope: $0.text(1), isLeaving: $0.integer(2) != 0) }
+        let rows = try QuarantinedRow.all(db, shape.name)
         var (base, edited) = (0, 0)
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
@@ -140,18 +127,7 @@ struct RowCounting {
         let sealed = try SealedRun.left(db, shape)
         unseen.pending += sealed.untouched
         unseen.known -= sealed.touched
-        let entries = try Query(
-            db,
-            """
-            SELECT record, kind, held, compared FROM tidemark_inferred WHERE entity = ?1 AND (kind <> ?2 OR compared)
-            """
-        ).rows(db, [name, .integer(Inferred.Kind.seed.rawValue)]) {
-            (
-                record: $0.text(0), kind: Inferred.Kind(rawValue: $0.integer(1)) ?? .update,
-                awaitsConfirmation: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
-            )
-        }
-        for entry in entries {
+        for entry in try Inferred.allButSeeds(db, shape.name) {
             guard let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) else { continue }
             let shadow = try table.shadowHead(db, key)
             let isHere = try table.row(db, key) != nil
@@ -189,17 +165,14 @@ struct RowCounting {
             (unseen.pending, unseen.known) = (first.untouched, -first.touched)
             return unseen
         }
-        let isSeed = "entity = ?1 AND kind = ?2 AND compared = 0"
-        let kind = Cell.integer(Inferred.Kind.seed.rawValue)
-        unseen.pending = try count("tidemark_inferred WHERE \(isSeed)", [name, kind])
+        unseen.pending = try Inferred.countSeeds(db, shape.name)
         guard unseen.pending > 0 else { return unseen }
-        let lookup = try Query(db, "SELECT 1 FROM tidemark_inferred WHERE \(isSeed) AND record = ?3")
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)")
             .rows(db) { $0.cells(0..<shape.key.count) }
         for key in edited {
             guard let id = shape.recordID(key), let shadow = try table.shadowHead(db, key),
-                try lookup.first(db, [name, kind, .text(id.text)], { _ in true }) != nil
+                try Inferred.isSeed(db, shape.name, id.text)
             else { continue }
             unseen.pending -= 1
             guard shadow.state == .known else { continue }

@@ -71,35 +71,3 @@ struct RowHash {
         return hash.finish()
     }
 }
-
-extension Affinity {
-    /// Whether a column of this affinity holds a value as it is.
-    func keeps(_ cell: Cell) -> Bool {
-        switch (cell, self) {
-        case (.null, _), (.blob, _), (_, .blob), (.integer, .integer), (.integer, .numeric), (.text, .text): true
-        case (.integer, .real), (.integer, .text), (.real, .text): false
-        case (.real(let bits), .real): !Double(bitPattern: bits).isNaN
-        case (.real(let bits), _): Int64(exactly: Double(bitPattern: bits)) == nil
-        case (.text(let bytes), _): !Self.isNumber(bytes)
-        }
-    }
-
-    /// Whether SQLite reads a text as a number, with blanks around it ("Datatypes", 3).
-    private static func isNumber(_ bytes: [UInt8]) -> Bool {
-        let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d]
-        let number = bytes.drop { blanks.contains($0) }.reversed().drop { blanks.contains($0) }.reversed()
-        let isPlain = number.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
-        return isPlain && Double(String(decoding: Array(number), as: UTF8.self)) != nil
-    }
-
-    /// Whether a column of this affinity holds such a value as it is ("Datatypes", 3): `1` in a REAL column becomes
-    /// `1.0`, and text in a NUMERIC one may become a number.
-    func keeps(_ scalar: JSONScalar) -> Bool {
-        switch (scalar, self) {
-        case (.null, _), (.blob, _), (_, .blob): true
-        case (.integer, .integer), (.integer, .numeric): true
-        case (.real, .real), (.text, .text): true
-        case (.integer, .real), (.integer, .text), (.real, _), (.text, _): false
-        }
-    }
-}

@@ -25,7 +25,7 @@ extension OutboxBatcher {
             }
             return true
         }
-        try keepAside(isEvent ? .event : .pullOnly, table, id, shadow, current)
+        try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, current)
         try restore(table, key, id, serverRow, over: current, owner: shadow.scope)
         return true
     }
@@ -68,7 +68,7 @@ extension OutboxBatcher {
         case event, pullOnly
     }
 
-    private func keepAside(
+    private func listForbidden(
         _ forbidden: Forbidden, _ table: RecordTable, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?
     ) throws {
         let shape = table.shape

@@ -53,7 +53,7 @@ extension OutboxBatcher {
     ) throws {
         let shape = table.shape
         let run = try read(part, &batch, shape, &budget)
-        for row in run.misfits { try mark(row, part, table) }
+        for row in run.unsendable { try mark(row, part, table) }
         try seal(run, &batch, shape)
         if let next = run.next {
             try FirstCapture.goOn(db, shape, part, from: next)
@@ -69,7 +69,7 @@ extension OutboxBatcher {
         /// The keys of the first and of the last row.
         var ends: (first: Cell, last: Cell)?
         /// Rows that no server would take.
-        var misfits: [(key: Cell, row: [Cell])] = []
+        var unsendable: [(key: Cell, row: [Cell])] = []
         /// The first row for which there was no room.
         var next: Cell?
     }
@@ -95,7 +95,7 @@ extension OutboxBatcher {
             guard let id = shape.recordID([key]) else { continue }
             shadow.cells = found.cells(1..<(1 + shape.data.count))
             guard let operation = try operation(of: shadow, id, shape, declared, batch) else {
-                run.misfits.append((key, shadow.cells))
+                run.unsendable.append((key, shadow.cells))
                 continue
             }
             let number = batch.numbers.take()
@@ -116,17 +116,17 @@ extension OutboxBatcher {
     ) throws -> Operation? {
         guard var operation = edit(shape, id, shadow, shadow.cells, [], base: 0) else { return nil }
         try complete(&operation, declared, shadow, batch, RecordName(entity: shape.name, record: id.text))
-        return misfit(operation, shape, shadow.cells, []) == nil ? operation : nil
+        return unsendable(operation, shape, shadow.cells, []) == nil ? operation : nil
     }
 
     /// Such a row is refused in its turn, with the reason.
     private func mark(
-        _ misfit: (key: Cell, row: [Cell]), _ part: FirstCapture.Part, _ table: RecordTable
+        _ unsendable: (key: Cell, row: [Cell]), _ part: FirstCapture.Part, _ table: RecordTable
     ) throws {
         let shadow = Shadow(
-            state: .absent, cells: misfit.row, bases: [Shadow.seedBase: 0], mark: part.mark,
+            state: .absent, cells: unsendable.row, bases: [Shadow.seedBase: 0], mark: part.mark,
             since: part.capturedAt, edited: Shadow.seedStamp)
-        try table.write(db, [misfit.key], shadow)
+        try table.write(db, [unsendable.key], shadow)
     }
 
     private func seal(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {

@@ -132,9 +132,7 @@ extension Outbox {
     static func note(_ db: Database, _ names: [TemporaryName], in operation: Int64? = nil) throws {
         let operation = try operation ?? lastID(db)
         for name in Set(names) {
-            try Query(
-                db, "INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation) VALUES (?1, ?2, ?3)"
-            ).execute([.text(name.entity), .text(name.temporary.text), .integer(operation)])
+            try noteReference(db, to: name.temporary, of: name.entity, in: operation)
         }
     }
 }

@@ -169,9 +169,9 @@ struct OutboxBatcher {
             return .done
         }
         try complete(&operation, declared, shadow, batch, edited.name)
-        if let why = misfit(operation, shape, current, reserved) {
+        if let why = unsendable(operation, shape, current, reserved) {
             if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
-            try refuse(&batch, table, key, id: id, why: why, hint: Self.misfitHint)
+            try refuse(&batch, table, key, id: id, why: why, hint: Self.unsendableHint)
             return .done
         }
         return try seal(&batch, edited, operation, declared, current)
@@ -239,11 +239,11 @@ struct OutboxBatcher {
         return try seal(&batch, Unsealed(table: table, key: key, id: id))
     }
 
-    private static let misfitHint =
+    private static let unsendableHint =
         "Change that column, or make it shorter; the row is tried again then. Large bytes travel as an attachment."
 
     /// Why no server would take it; `nil` where one may.
-    func misfit(
+    func unsendable(
         _ operation: Operation, _ shape: TableSchema, _ current: [Cell]?, _ reserved: Set<String>
     ) -> String? {
         if let current, operation.setsFields,
@@ -315,6 +315,7 @@ struct OutboxBatcher {
         var operation = Operation(.upsert, entity: shape.name, id: id)
         var fields = DataObject.Builder(capacity: 256)
         for (index, column) in shape.data.enumerated() where !reserved.contains(column.name) {
+            // What counts as an edit here does so in LocalDelta, too.
             if shadow.state != .absent, shadow.cells[index] == current[index] { continue }
             guard current[index].isSendable else { return operation }
             fields.append(name: column.wireName) { $0.cell(current[index]) }
@@ -330,7 +331,7 @@ struct OutboxBatcher {
         return operation
     }
 
-    /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
+    /// Refuses an edit that cannot travel. The row stays as it is on this device; nothing waits for it.
     func refuse(
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String,
         hint: String = "Change the row so that it can be sent; it is tried again then."

@@ -86,7 +86,7 @@ extension TableSchema {
         for fallback in ["(\(expression))", expression] {
             do {
                 try db.execute(
-                    sql: "CREATE TEMP TABLE tidemark_default(value \(affinity.declaredType) DEFAULT \(fallback))")
+                    sql: "CREATE TEMP TABLE tidemark_default(value \(affinity.standardType) DEFAULT \(fallback))")
             } catch let error as DatabaseError where !error.isInterruptionError { continue }
             defer { try? db.execute(sql: "DROP TABLE temp.tidemark_default") }
             do {

@@ -113,7 +113,7 @@ struct TableSchema: Hashable, Sendable {
     /// The types of the key's columns, as far as an id depends on them: a text or a number alone is its own id.
     var keyTypes: String {
         let isPlain = key.count == 1 && [.text, .integer].contains(key[0].affinity)
-        return isPlain ? "TEXT or INTEGER" : key.map(\.affinity.declaredType).joined(separator: ", ")
+        return isPlain ? "TEXT or INTEGER" : key.map(\.affinity.standardType).joined(separator: ", ")
     }
 
     func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.isSameName(as: name) } }
@@ -122,37 +122,6 @@ struct TableSchema: Hashable, Sendable {
     func dataIndex(canonical name: some Collection<UInt8>) -> Int? {
         data.firstIndex { $0.canonicalName.elementsEqual(name) }
             ?? data.firstIndex { Identifier.isSameName($0.canonicalName, name) }
-    }
-}
-
-/// SQLite's column affinities, by the rules of its manual ("Datatypes", 3.1).
-enum Affinity: Hashable, Sendable {
-    case integer, text, blob, real, numeric
-
-    init(declaredType: String) {
-        let type = declaredType.uppercased()
-        if type.contains("INT") {
-            self = .integer
-        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
-            self = .text
-        } else if type.contains("BLOB") || type.isEmpty {
-            self = .blob
-        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
-            self = .real
-        } else {
-            self = .numeric
-        }
-    }
-
-    /// A type that has this affinity.
-    var declaredType: String {
-        switch self {
-        case .integer: "INTEGER"
-        case .text: "TEXT"
-        case .blob: "BLOB"
-        case .real: "REAL"
-        case .numeric: "NUMERIC"
-        }
     }
 }
 

@@ -39,8 +39,7 @@ struct RuleChange: Sendable {
         try LibrarySchema.install(db)
         let shape = try TableSchema(db, table: table, rule: new)
         try Installation.widenShadow(db, shape)
-        let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
-            .compactMap { $0 }
+        let scopes = try ScopeRecord.all(db)
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
         if let before = try TableSchema.supported(db, table: table, rule: old) {
             for scope in scopes where old.mayHaveRows(in: scope) { try take(scope, before, shape, db) }
@@ -72,9 +71,7 @@ struct RuleChange: Sendable {
     /// A group of which one edit is orphaned goes whole, with the rows that would have stayed and those of other
     /// tables. What the server has of them comes again.
     private func takeGroups(_ scope: Scope, _ db: Database) throws {
-        let groups = try Query(
-            db, "SELECT DISTINCT in_group FROM tidemark_orphan WHERE scope = ?1 AND in_group IS NOT NULL"
-        ).rows(db, [.text(scope.name)]) { $0.text(0) }
+        let groups = try OrphanedEdits.groups(db, scope)
         guard !groups.isEmpty else { return }
         for (name, rule) in try TableRules.all(db) where rule.mayHaveRows(in: scope) {
             guard let shape = try TableSchema.supported(db, table: name, rule: rule) else { continue }

@@ -54,7 +54,7 @@ struct ScopeRemoval: Sendable {
         let shapes = try TableRules.shapes(db, in: scope, beside: schema)
         return Removed(
             rows: try shapes.reduce(0) { $0 + (try Query.count(db, "SELECT count(*) FROM \($1.sql)")) },
-            orphaned: try Query.count(db, "SELECT count(*) FROM tidemark_orphan"))
+            orphaned: try OrphanedEdits.count(db))
     }
 
     private func isOnDevice(_ db: Database) throws -> Bool {

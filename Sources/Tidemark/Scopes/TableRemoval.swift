@@ -71,16 +71,13 @@ struct TableRemoval {
     /// Rows that were leaving: the delete is an edit like any other, but a move's only while the row is elsewhere.
     private func orphanDepartures() throws {
         guard shape.isScopedByColumn else { return }
-        let rows = try Query(
-            db, "SELECT record, move FROM tidemark_quarantine WHERE entity = ?1 AND scope = ?2 AND move <> 0"
-        ).rows(db, [.text(shape.name), .text(scope.name)]) { (record: $0.text(0), move: $0.integer(1)) }
-        for row in rows {
+        for row in try QuarantinedRow.moves(db, shape.name, scope) {
             guard let id = RecordID(row.record) else { continue }
             let isMove =
-                switch QuarantinedRow.Move(rawValue: row.move) {
+                switch row.move {
                 case .deleted: false
                 case .sealed: try sent(id).last?.operation().isMove ?? true
-                case .no, .waiting, .moved, nil: true
+                case .no, .waiting, .moved: true
                 }
             try OrphanedEdits.note(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
         }
@@ -194,7 +191,7 @@ struct TableRemoval {
         (detached.version, detached.bases, detached.originals) = (nil, [:], [:])
         (detached.scope, detached.routingScope) = (nil, place.name)
         try table.write(db, key, detached)
-        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = (SELECT n FROM tidemark_counter) WHERE \(isKey)")
+        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = \(Marks.counterSQL) WHERE \(isKey)")
             .execute(key)
     }
 

@@ -87,10 +87,8 @@ struct LossRecovery {
     /// Lanes whose end is lost: what is left of them is replayed, nothing more is numbered there, and nothing that the
     /// server never had is acknowledged.
     private func close(_ scope: Scope, above marks: [String: Int64], except lane: String) throws {
-        let lanes = try Query(db, "SELECT id, next_number - 1 FROM tidemark_lane WHERE scope = ?1 AND id <> ?2")
-            .rows(db, [.text(scope.name), .text(lane)]) { ($0.text(0), $0.integer(1)) }
-        for (id, last) in lanes where last > marks[id] ?? 0 {
-            try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(id)])
+        for (id, last) in try Outbox.lanes(db, scope, besides: lane) where last > marks[id] ?? 0 {
+            try Outbox.removeLane(db, id)
         }
     }
 

@@ -135,7 +135,7 @@ extension Applier {
         guard ahead <= version else { return }
         manifest.look(table.shape.name, id)
         try keepDeleted(table, id, key)
-        if try keepAside(table, id, key, version: version, incoming: nil) { return }
+        if try quarantineForOtherScope(table, id, key, version: version, incoming: nil) { return }
         if let shadow = try table.records.shadow(db, key) {
             guard shadow.state == .known, shadow.version ?? -1 <= version else { return }
             try noteGone(table, id, key)

@@ -60,8 +60,7 @@ struct ProgressMeter: Hashable, Sendable {
     /// The edits that wait, of whatever kind.
     static func count(_ db: Database) throws -> Int {
         guard try LibrarySchema.isInstalled(db) else { return 0 }
-        let unseen = "SELECT count(*) FROM tidemark_inferred WHERE held = 0 AND compared = 0"
-        return try Pending.marks(db).count + Outbox.countOpen(db) + Query.count(db, unseen)
+        return try Pending.marks(db).count + Outbox.countOpen(db) + Inferred.countDue(db)
     }
 
     /// The scopes that are being filled, and how far that has come.

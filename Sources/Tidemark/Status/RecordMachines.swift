@@ -112,10 +112,7 @@ package struct RecordMachines {
     }
 
     /// Temporary ids that the server's have taken the place of.
-    package func renamed(_ db: Database) throws -> [String: String] {
-        let pairs = try Query(db, "SELECT temporary, record FROM tidemark_alias").rows(db) { ($0.text(0), $0.text(1)) }
-        return Dictionary(pairs) { first, _ in first }
-    }
+    package func renamed(_ db: Database) throws -> [String: String] { try Alias.renamed(db) }
 
     /// Whether the shadow has the table's columns.
     private func isReadable(_ db: Database, _ shape: TableSchema) throws -> Bool {
@@ -131,18 +128,8 @@ package struct RecordMachines {
 
     private func names(_ db: Database, _ shape: TableSchema) throws -> Set<Name> {
         var names: Set<Name> = []
-        let noted = """
-            SELECT record, scope FROM tidemark_quarantine WHERE entity = ?1
-            UNION \(Outbox.openOrRefusedRecords)
-            UNION SELECT record, scope FROM tidemark_orphan WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_known_version WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_refetch WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
-            UNION SELECT record, scope FROM tidemark_conflict WHERE entity = ?1 AND is_open
-            """
-        for (record, scope) in try Query(db, noted).rows(db, [.text(shape.name)], { ($0.text(0), $0.text(1)) })
-        where !scope.isEmpty {
-            names.insert(Name(table: shape.name, record: record, scope: scope))
+        for place in try noted(db, shape.name) where !place.scope.isEmpty {
+            names.insert(Name(table: shape.name, record: place.record, scope: place.scope))
         }
         for scope in try Manifest.scopes(db, shape.name) {
             for id in try Manifest(db: db, scope: scope, entity: shape.name).ids() {
@@ -158,6 +145,18 @@ package struct RecordMachines {
         }
         return names
     }
+
+    /// The records of a table that the library's tables tell of, some several times, each with a scope.
+    private func noted(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        var places = try QuarantinedRow.places(db, entity)
+        places += try Outbox.places(db, entity)
+        places += try OrphanedEdits.places(db, entity)
+        places += try KnownVersions.places(db, entity)
+        places += try RefetchQueue.places(db, entity)
+        places += try Inferred.places(db, entity)
+        places += try Conflicts.places(db, entity)
+        return places
+    }
 }
 
 /// The rows of a record in the bookkeeping tables, put together.
@@ -171,9 +170,6 @@ private struct RecordReading {
     let key: [Cell]
     /// Whether the row in the table and its shadow are this scope's.
     let isOwner: Bool
-
-    private var record: [Cell] { [.text(name.table), .text(name.record)] }
-    private var recordAndScope: [Cell] { record + [.text(name.scope)] }
 
     init?(
         _ db: Database, _ shape: TableSchema, _ name: RecordMachines.Name, _ machines: RecordMachines, isCaptured: Bool
@@ -206,7 +202,7 @@ private struct RecordReading {
         machine.decision = try decision()
         if machines.isTemporary(name) { machine.identity = .temporary }
         machine.knowledge = try knowledge()
-        if try isListed(in: "orphan") { machine.orphan = .orphaned }
+        if try isOrphaned() { machine.orphan = .orphaned }
         machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
         return machine
     }
@@ -221,7 +217,7 @@ private struct RecordReading {
         var machine = RecordMachine()
         machine.access = .unfollowed
         machine.decision = try decision()
-        if try isListed(in: "orphan") { machine.orphan = .orphaned }
+        if try isOrphaned() { machine.orphan = .orphaned }
         return machine
     }
 
@@ -242,7 +238,7 @@ private struct RecordReading {
         }
         if quarantined != nil || isCaptured && row != nil { return .present }
         // A row that is fetched anew may have been taken away for it.
-        guard try isCaptured == false || !isListed(in: "refetch"), let scope = Scope(name.scope) else { return .absent }
+        guard try isCaptured == false || !isRefetched(), let scope = Scope(name.scope) else { return .absent }
         return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
     }
 
@@ -272,13 +268,12 @@ private struct RecordReading {
 
     /// Whether the row in the table is not the one that the manifest knows, and no shadow says that it was edited.
     private func isUnnoted(_ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?) throws -> Bool {
-        guard isCaptured, quarantined == nil, let row, let scope = Scope(name.scope), try !isListed(in: "refetch")
-        else {
+        guard isCaptured, quarantined == nil, let row, let scope = Scope(name.scope), try !isRefetched() else {
             return false
         }
         guard let known = try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) else {
             // Before the first filling the rows of a table that only comes down pass for the server's.
-            return try exists("scope WHERE name = ?1 AND complete IS NOT NULL", [.text(name.scope)])
+            return try ScopeRecord.read(db, scope).complete != nil
         }
         return known != RowHash(shape).hash(PackedID.encode(id), row)
     }
@@ -310,39 +305,38 @@ private struct RecordReading {
         case .unnamed: return .awaitingID
         case nil: break
         }
-        let refusal = "state = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
-        if try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) { return .unsendable }
+        if try Outbox.hasUnsendable(db, place) { return .unsendable }
         let isUnconfirmed = try shadow != nil && Inferred.isUnconfirmed(db, name.scope, name.table, name.record)
         return isUnconfirmed ? .unconfirmed : .none
     }
 
     private func decision() throws -> RecordMachine.Decision {
-        let refusal = "state = 'rejected' AND (lane IS NOT NULL OR code <> '\(RejectionCode.unsendableValue)')"
-        let place = "entity = ?1 AND record = ?2 AND scope = ?3"
-        let isRejected = try exists("operation WHERE \(place) AND \(refusal)", recordAndScope)
-        let isOpen = try exists("conflict WHERE \(place) AND is_open", recordAndScope)
+        let place = RecordName(entity: name.table, record: name.record)
+        let isRejected = try Outbox.hasRefused(db, place, in: name.scope)
+        let isOpen = try Conflicts.isOpen(db, name.table, name.record, name.scope)
         return isOpen ? isRejected ? .rejectedAndConflict : .conflict : isRejected ? .rejected : .none
     }
 
     private func knowledge() throws -> RecordMachine.Knowledge {
-        try isListed(in: "refetch") ? .refetch : isListed(in: "known_version") ? .ahead : .covered
+        if try isRefetched() { return .refetch }
+        let version = try Scope(name.scope).flatMap { try KnownVersions.version(db, $0, name.table, name.record) }
+        return version == nil ? .covered : .ahead
     }
 
     private func access() throws -> RecordMachine.Access {
+        guard let scope = Scope(name.scope) else { return .unfollowed }
+        let record = try ScopeRecord.read(db, scope)
         // It is noted as lost until its first delta is whole; a snapshot or pages may have filled it before.
-        let isFilling = try exists("bootstrap WHERE scope = ?1", [.text(name.scope)])
-        let isFollowed = try exists(
-            "scope WHERE name = ?1 AND (lost_at IS NULL OR checkpoint IS NOT NULL OR complete IS NOT NULL)",
-            [.text(name.scope)])
-        if isFilling || isFollowed { return .followed }
-        return try exists("scope WHERE name = ?1", [.text(name.scope)]) ? .lost : .unfollowed
+        let isFilled = record.bootstrap != nil || record.checkpoint != nil || record.complete != nil
+        if try isFilled || ScopeRecord.isFollowed(db, scope) { return .followed }
+        return try ScopeRecord.isKnown(db, name.scope) ? .lost : .unfollowed
     }
 
-    private func isListed(in table: String) throws -> Bool {
-        try exists("\(table) WHERE entity = ?1 AND record = ?2 AND scope = ?3", recordAndScope)
+    private func isOrphaned() throws -> Bool {
+        try OrphanedEdits.contains(db, name.table, name.record, in: name.scope)
     }
 
-    private func exists(_ rows: String, _ cells: [Cell]) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_\(rows) LIMIT 1").first(db, cells) { _ in true } ?? false
+    private func isRefetched() throws -> Bool {
+        try RefetchQueue.contains(db, name.table, name.record, in: name.scope)
     }
 }

@@ -9,15 +9,10 @@ extension RecordState {
     ///   - name: the record as the file keeps it (``KeyText``).
     ///   - key: its key; `nil` where its id is not one of the table's.
     init?(_ db: Database, _ shape: TableSchema, _ name: String, key: [Cell]?) throws {
-        let record: [Cell] = [.text(shape.name), .text(name)]
         let place = RecordName(entity: shape.name, record: name)
         let row = try key.flatMap { try RecordTable(shape).row(db, $0) }
         let shadow = try key.flatMap { try RecordTable(shape).shadow(db, $0) }
-        if row == nil,
-            let reason = try Query(
-                db, "SELECT reason FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0"
-            ).first(db, record, { $0.text(0) })
-        {
+        if row == nil, let reason = try QuarantinedRow.reason(db, of: place) {
             self = .quarantined(reason: reason)
         } else if try shadow?.mark != nil || Self.isFirst(db, shape, key, row, shadow) {
             self = .pending
@@ -52,20 +47,10 @@ extension RecordState {
     /// Whether the file remembers a record that has no row: it was sent, deleted elsewhere, or lies in a scope that it
     /// leaves.
     private static func isRemembered(_ db: Database, _ place: RecordName) throws -> Bool {
-        let record: [Cell] = [.text(place.entity), .text(place.record)]
-        for table in ["operation", "quarantine", "deleted_row"] {
-            let sql = "SELECT 1 FROM tidemark_\(table) WHERE entity = ?1 AND record = ?2 LIMIT 1"
-            if try Query(db, sql).first(db, record, { _ in true }) != nil { return true }
-        }
-        let isKnown =
-            try Query(
-                db,
-                """
-                SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
-                WHERE entity = ?1 AND record = ?2 LIMIT 1
-                """
-            ).first(db, record) { _ in true } != nil
-        return try isKnown || OutboxHistory.names(db, place)
+        if try !Outbox.all(db, entity: place.entity, record: place.record).isEmpty { return true }
+        if try QuarantinedRow.exists(db, place.entity, place.record) { return true }
+        if try DeletedRowCache.contains(db, place) { return true }
+        return try KnownVersions.contains(db, place) || OutboxHistory.names(db, place)
     }
 }
 

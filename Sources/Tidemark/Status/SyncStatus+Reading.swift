@@ -20,16 +20,16 @@ extension SyncStatus {
             return
         }
         let marks = try Pending.marks(db)
-        unnamed = try Query.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'unnamed'")
+        unnamed = try BlockedEdits.count(db, .unnamed)
         pending = try marks.count + unnamed + QuarantinedRow.departures(db)
         unfollowed = try Pending.unfollowed(db, followed: scopes)
         pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Date.init(milliseconds:))
         sent = try Outbox.countOpen(db)
         rejected = try Outbox.countRejected(db)
-        blocked = try Query.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'refused'")
-        undecided = try Query.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
-        quarantined = try Query.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
-        orphaned = try Query.count(db, "SELECT count(*) FROM tidemark_orphan")
+        blocked = try BlockedEdits.count(db, .refused)
+        undecided = try Conflicts.countOpen(db)
+        quarantined = try QuarantinedRow.count(db)
+        orphaned = try OrphanedEdits.count(db)
         let version = try SyncSchema.version(db)
         try countRows(db, schema.flatMap { $0.schemaVersion == version ? $0 : nil })
         for scope in scopes {

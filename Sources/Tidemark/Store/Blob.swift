@@ -287,6 +287,34 @@ struct Blob: Hashable, Sendable {
             """
         ).execute([.text(scope.name)])
     }
+
+    // MARK: Told to the app
+
+    /// Returns how the bytes stand in the first scope that names them, in the words of the app's own view of them.
+    static func state(
+        _ db: Database, of reference: BlobReference
+    ) throws -> (state: String, bytes: Int64, reason: String?)? {
+        try Query(
+            db, "SELECT state, bytes, reason FROM tidemark_attachment WHERE reference = ?1 ORDER BY scope LIMIT 1"
+        ).first(db, [.text(reference.description)]) { ($0.text(0), $0.integer(1), $0.optionalText(2)) }
+    }
+
+    /// Counts what waits to travel: uploads, downloads, the bytes of both, and files that nobody has uploaded yet.
+    static func waiting(_ db: Database) throws -> (uploads: Int64, downloads: Int64, bytesLeft: Int64, awaited: Int64) {
+        try Query(
+            db,
+            """
+            SELECT count(*) FILTER (WHERE task = 1), count(*) FILTER (WHERE task = 2 AND NOT awaited),
+              sum(size - moved) FILTER (WHERE NOT awaited), count(*) FILTER (WHERE awaited)
+            FROM tidemark_blob WHERE task IS NOT NULL
+            """
+        ).first(db) { ($0.integer(0), $0.integer(1), $0.integer(2), $0.integer(3)) } ?? (0, 0, 0, 0)
+    }
+
+    /// Counts the files of which nothing is tried any more.
+    static func countFailed(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_blob WHERE failed = 1")
+    }
 }
 
 extension Cell {

@@ -100,4 +100,13 @@ enum BlobFiles {
             BlobReference(row.text(1)).map { Candidate(id: row.integer(0), reference: $0, usedAt: row.integer(2)) }
         }.compactMap { $0 }
     }
+
+    // MARK: By hash
+
+    /// Whether a file of this hash is known, whatever its size.
+    static func contains(_ db: Database, hash: String) throws -> Bool {
+        let name = "sha256:\(hash)"
+        return try Query(db, "SELECT 1 FROM tidemark_blob_file WHERE reference >= ?1 AND reference < ?2 LIMIT 1")
+            .first(db, [.text(name + ":"), .text(name + ";")]) { _ in true } ?? false
+    }
 }

@@ -118,6 +118,17 @@ struct BlockedEdits {
             try RecordTable(shape).mark(db, key)
         }
     }
+
+    /// Counts the edits that are not sent for one reason.
+    static func count(_ db: Database, _ reason: Blocker.Reason) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = '\(reason.rawValue)'")
+    }
+
+    /// Returns the records of a table whose edits wait for another record's refused insert.
+    static func records(_ db: Database, _ entity: String) throws -> [String] {
+        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'")
+            .rows(db, [.text(entity)]) { $0.text(0) }
+    }
 }
 
 extension RecordTable {

@@ -86,6 +86,40 @@ enum Conflicts {
         conflict.operation = row.optionalInteger(14)
         return conflict
     }
+
+    /// Counts the conflicts that wait for a decision.
+    static func countOpen(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
+    }
+
+    /// Whether any conflict of a scope waits for a decision.
+    static func isAnyOpen(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_conflict WHERE is_open AND scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Whether a conflict of a record waits for a decision, in the scope of that name.
+    static func isOpen(_ db: Database, _ entity: String, _ record: String, _ scope: String) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_conflict
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND is_open LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(record), .text(scope)]) { _ in true } ?? false
+    }
+
+    /// Returns the records of a table whose conflicts wait for a decision, each once.
+    static func openRecords(_ db: Database, _ entity: String) throws -> [String] {
+        try Query(db, "SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1")
+            .rows(db, [.text(entity)]) { $0.text(0) }
+    }
+
+    /// Returns the same records with the scope of each conflict.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try Query(db, "SELECT record, scope FROM tidemark_conflict WHERE entity = ?1 AND is_open")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
+    }
 }
 
 // MARK: - Values as JSON

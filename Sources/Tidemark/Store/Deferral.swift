@@ -64,7 +64,7 @@ struct Deferral: Hashable, Sendable {
             """
             UPDATE tidemark_scope SET deferred_until = ?2, deferred_attempts = ?3, deferred_detail = ?4,
               deferred_hint = ?5,
-              deferred_clock = (SELECT clock FROM tidemark_counter) WHERE name = ?1
+              deferred_clock = \(Marks.clockSQL) WHERE name = ?1
             """
         ).execute([
             .text(scope.name), .integer(until), .integer(Int64(attempts)), .text(refusal.detail), .text(refusal.hint),
@@ -81,7 +81,7 @@ struct Deferral: Hashable, Sendable {
         try Query(
             db,
             """
-            UPDATE tidemark_scope SET deferred_clock = (SELECT clock FROM tidemark_counter)
+            UPDATE tidemark_scope SET deferred_clock = \(Marks.clockSQL)
             WHERE name = ?1 AND deferred_until IS NOT NULL
             """
         ).execute([.text(scope.name)])

@@ -74,4 +74,10 @@ enum DeletedRowCache {
                 .execute([.text(entity), .integer(limit)])
         }
     }
+
+    /// Whether a row of a record is kept, whichever scope it was deleted in.
+    static func contains(_ db: Database, _ name: RecordName) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_deleted_row WHERE entity = ?1 AND record = ?2 LIMIT 1")
+            .first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
+    }
 }

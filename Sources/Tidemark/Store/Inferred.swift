@@ -98,6 +98,18 @@ enum Inferred {
             .first(db, [.text(entity), .integer(Kind.seed.rawValue)]) { _ in true } ?? false
     }
 
+    /// Whether a write to the record was inferred, in whatever scope.
+    static func contains(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
+            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
+    }
+
+    /// How many writes of a kind were inferred in a table.
+    static func count(_ db: Database, _ entity: String, _ kind: Kind) throws -> Int {
+        try Query(db, "SELECT count(*) FROM tidemark_inferred WHERE entity = ?1 AND kind = ?2")
+            .first(db, [.text(entity), .integer(kind.rawValue)]) { Int($0.integer(0)) } ?? 0
+    }
+
     /// Rows of the first capture that were edited since.
     static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Entry] {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
@@ -167,5 +179,72 @@ enum Inferred {
             kind: Kind(rawValue: row.integer(3)) ?? .update,
             hash: row.optionalInteger(4).map { UInt64(bitPattern: $0) },
             awaitsConfirmation: row.integer(5) != 0, isCompared: row.integer(6) != 0)
+    }
+
+    /// Counts all entries of the file, compared or not.
+    static func count(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_inferred")
+    }
+
+    /// Counts the entries that are compared next and wait for no confirmation.
+    static func countDue(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_inferred WHERE held = 0 AND compared = 0")
+    }
+
+    /// Counts the rows of the first capture that wait to be held against the server's.
+    static func countSeeds(_ db: Database, _ entity: String) throws -> Int {
+        try Query(db, "SELECT count(*) FROM tidemark_inferred WHERE entity = ?1 AND kind = ?2 AND compared = 0")
+            .first(db, [.text(entity), .integer(Kind.seed.rawValue)]) { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Whether a record's row is such a row of the first capture, in whatever scope.
+    static func isSeed(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_inferred
+            WHERE entity = ?1 AND kind = ?2 AND compared = 0 AND record = ?3
+            """
+        ).first(db, [.text(entity), .integer(Kind.seed.rawValue), .text(record)]) { _ in true } ?? false
+    }
+
+    /// Whether a scope has any entry, compared or not.
+    static func hasEntries(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred WHERE scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Whether a record's write waits to be compared, in whatever scope.
+    static func isUncompared(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 AND compared = 0 LIMIT 1")
+            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
+    }
+
+    /// Returns the records of a table whose writes wait to be compared in one scope.
+    static func uncompared(_ db: Database, _ scope: Scope, _ entity: String) throws -> [String] {
+        try Query(db, "SELECT record FROM tidemark_inferred WHERE entity = ?1 AND scope = ?2 AND compared = 0")
+            .rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
+    }
+
+    /// Returns the records of a table whose writes wait to be compared, with the scope of each.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try Query(db, "SELECT record, scope FROM tidemark_inferred WHERE entity = ?1 AND compared = 0")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
+    }
+
+    /// Returns a table's entries in all scopes, without the rows of the first capture that wait to be compared.
+    static func allButSeeds(_ db: Database, _ entity: String) throws -> [Entry] {
+        try Query(
+            db,
+            """
+            SELECT scope, entity, record, kind, hash, held, compared FROM tidemark_inferred
+            WHERE entity = ?1 AND (kind <> ?2 OR compared)
+            """
+        ).rows(db, [.text(entity), .integer(Kind.seed.rawValue)], entry)
+    }
+
+    /// Keeps all entries of the file waiting for the app's confirmation.
+    static func requireConfirmation(_ db: Database) throws {
+        try Query(db, "UPDATE tidemark_inferred SET held = 1").execute()
     }
 }

@@ -39,4 +39,27 @@ enum KnownVersions {
         try Query(db, "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version <= ?2")
             .execute([.text(scope.name), .integer(complete)])
     }
+
+    /// Whether a scope that this device has knows a version of the record.
+    static func contains(_ db: Database, _ name: RecordName) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
+            WHERE entity = ?1 AND record = ?2 LIMIT 1
+            """
+        ).first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
+    }
+
+    /// Returns the records of a table that such a version is known of, with the scope of each.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try Query(db, "SELECT record, scope FROM tidemark_known_version WHERE entity = ?1")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
+    }
+
+    /// The server has lost all that came after `survived`.
+    static func drop(_ db: Database, _ scope: Scope, after survived: Version) throws {
+        try Query(db, "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version > ?2")
+            .execute([.text(scope.name), .integer(survived)])
+    }
 }

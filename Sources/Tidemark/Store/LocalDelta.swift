@@ -25,7 +25,7 @@ enum LocalDelta: Hashable {
         case (nil, .some): self = .deleted
         case (.some(let current), let expected):
             var fields: [Int: Cell] = [:]
-            // Fields that only the server may write never count as edited.
+            // Fields that only the server may write never count as edited. OutboxBatcher's edit goes by the same rule.
             for index in current.indices where !reserved.contains(index) && expected?[index] != current[index] {
                 fields[index] = current[index]
             }

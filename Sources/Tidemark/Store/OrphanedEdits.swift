@@ -103,6 +103,17 @@ enum OrphanedEdits {
         try Query(db, "DELETE FROM tidemark_orphan WHERE id = ?1").execute([.integer(id)])
     }
 
+    /// Notes why an edit cannot be given back.
+    static func noteRefusal(_ db: Database, _ id: Int64, _ reason: String) throws {
+        try Query(db, "UPDATE tidemark_orphan SET reason = ?2 WHERE id = ?1").execute([.integer(id), .text(reason)])
+    }
+
+    /// Keeps only some fields of an edit in the list, as an update by itself, with the reason.
+    static func keep(_ db: Database, _ id: Int64, only fields: DataObject, reason: String) throws {
+        try Query(db, "UPDATE tidemark_orphan SET kind = ?2, fields = ?3, in_group = NULL, reason = ?4 WHERE id = ?1")
+            .execute([.integer(id), .text(Stored.update.rawValue), .blob(fields.bytes), .text(reason)])
+    }
+
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
         let sql = "SELECT 1 FROM tidemark_orphan WHERE scope = ?1 AND kind <> ?2 LIMIT 1"
         return try Query(db, sql).first(db, [.text(scope.name), .text(Stored.revival.rawValue)]) { _ in true } ?? false
@@ -112,6 +123,18 @@ enum OrphanedEdits {
     static func contains(_ db: Database, _ kind: Stored, _ entity: String, _ record: String) throws -> Bool {
         let sql = "SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2 AND kind = ?3 LIMIT 1"
         return try Query(db, sql).first(db, [.text(entity), .text(record), .text(kind.rawValue)]) { _ in true } ?? false
+    }
+
+    /// How many edits are orphaned, in all scopes.
+    static func count(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_orphan")
+    }
+
+    /// The groups of which some edit of a scope is orphaned.
+    static func groups(_ db: Database, _ scope: Scope) throws -> [String] {
+        try Query(
+            db, "SELECT DISTINCT in_group FROM tidemark_orphan WHERE scope = ?1 AND in_group IS NOT NULL"
+        ).rows(db, [.text(scope.name)]) { $0.text(0) }
     }
 
     struct Entry {
@@ -149,5 +172,23 @@ enum OrphanedEdits {
                 fields: entry.fields.keptValues, group: entry.group, reason: entry.reason,
                 orphanedAt: Date(milliseconds: entry.notedAt))
         }
+    }
+
+    /// Whether anything is orphaned of a scope, of whatever kind.
+    static func hasEntries(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_orphan WHERE scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Whether anything is orphaned of a record, in the scope of that name.
+    static func contains(_ db: Database, _ entity: String, _ record: String, in scope: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2 AND scope = ?3 LIMIT 1")
+            .first(db, [.text(entity), .text(record), .text(scope)]) { _ in true } ?? false
+    }
+
+    /// Returns the records of a table of which something is orphaned, with the scope of each.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try Query(db, "SELECT record, scope FROM tidemark_orphan WHERE entity = ?1")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
     }
 }

@@ -56,6 +56,39 @@ enum QuarantinedRow {
             .rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
     }
 
+    /// The table's rows as they are kept, each with its record and scope.
+    static func data(_ db: Database, of entity: String) throws -> [(record: String, data: [UInt8], scope: String)] {
+        try Query(db, "SELECT record, data, scope FROM tidemark_quarantine WHERE entity = ?1")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
+    }
+
+    /// Whether another scope has the record too, and its row contends for the place in the table.
+    static func isContending(
+        _ db: Database, _ entity: String, _ record: String, besides scope: Scope
+    ) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_quarantine
+            WHERE entity = ?1 AND record = ?2 AND scope <> ?3 AND move = 0 AND contends LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(record), .text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// The next row of a table that is due to be tried again, by record and scope; `nil` behind the last one.
+    static func nextDue(
+        _ db: Database, _ entity: String, after last: (record: String, scope: String)
+    ) throws -> (record: String, scope: String)? {
+        try Query(
+            db,
+            """
+            SELECT record, scope FROM tidemark_quarantine
+            WHERE entity = ?1 AND record >= ?2 AND (record, scope) > (?2, ?3) AND move = 0 AND (contends OR fresh)
+            ORDER BY record, scope LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(last.record), .text(last.scope)]) { ($0.text(0), $0.text(1)) }
+    }
+
     static func put(
         _ db: Database, _ shape: TableSchema, record: String, scope: String, version: Version?, cells: [Cell],
         reason: String, contends: Bool, fresh: Bool
@@ -100,6 +133,31 @@ enum QuarantinedRow {
         try changed(db)
     }
 
+    /// Has all rows tried again, but for those that were refused for this reason.
+    static func tryAgain(_ db: Database, except reason: String) throws {
+        try Query(db, "UPDATE tidemark_quarantine SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
+            .execute([.text(reason)])
+    }
+
+    /// Replaces what is kept of a row, and has it tried again.
+    static func rewrite(
+        _ db: Database, _ entity: String, _ record: String, _ scope: String, data: [UInt8]
+    ) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_quarantine SET data = ?4, fresh = 1 WHERE entity = ?1 AND record = ?2 AND scope = ?3
+            """
+        ).execute([.text(entity), .text(record), .text(scope), .blob(data)])
+        try changed(db)
+    }
+
+    /// Forgets the versions of a scope's rows that the server has lost: those after `survived`.
+    static func forgetVersions(_ db: Database, _ scope: Scope, after survived: Version) throws {
+        try Query(db, "UPDATE tidemark_quarantine SET version = NULL WHERE scope = ?1 AND version > ?2")
+            .execute([.text(scope.name), .integer(survived)])
+    }
+
     static func encode(_ cells: [Cell], _ shape: TableSchema) -> [UInt8] {
         var data = DataObject.Builder(capacity: 256)
         for (column, cell) in zip(shape.data, cells) {
@@ -112,6 +170,34 @@ enum QuarantinedRow {
         var cells = shape.data.map(\.defaultCell)
         for (index, cell) in try DataObject(stored: bytes).cells(in: shape) { cells[index] = cell }
         return cells
+    }
+
+    /// Returns why a record is quarantined; `nil` where no row of it is, or one only leaves for another scope.
+    static func reason(_ db: Database, of name: RecordName) throws -> String? {
+        try Query(db, "SELECT reason FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0")
+            .first(db, [.text(name.entity), .text(name.record)]) { $0.text(0) }
+    }
+
+    /// Counts the rows that wait for their place in the table, without those that leave for another scope.
+    static func count(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
+    }
+
+    /// Whether any row is on its way out of a scope.
+    static func isAnyLeaving(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_quarantine WHERE move <> 0 AND scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Returns all rows of a table, in whichever scope, and whether they leave for another one.
+    static func all(_ db: Database, _ entity: String) throws -> [(record: String, scope: String, isLeaving: Bool)] {
+        try Query(db, "SELECT record, scope, move FROM tidemark_quarantine WHERE entity = ?1")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1), $0.integer(2) != 0) }
+    }
+
+    /// Returns the records of a table that have such a row, with the scope of each.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try all(db, entity).map { ($0.record, $0.scope) }
     }
 }
 

@@ -31,4 +31,16 @@ enum RefetchQueue {
         try Query(db, "DELETE FROM tidemark_refetch WHERE scope = ?1 AND entity = ?2 AND record = ?3")
             .execute([.text(scope.name), .text(entity), .text(record)])
     }
+
+    /// Whether the server is asked for a record in the scope of that name.
+    static func contains(_ db: Database, _ entity: String, _ record: String, in scope: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_refetch WHERE entity = ?1 AND record = ?2 AND scope = ?3 LIMIT 1")
+            .first(db, [.text(entity), .text(record), .text(scope)]) { _ in true } ?? false
+    }
+
+    /// Returns the records of a table that the server is asked for, with the scope of each.
+    static func places(_ db: Database, _ entity: String) throws -> [(record: String, scope: String)] {
+        try Query(db, "SELECT record, scope FROM tidemark_refetch WHERE entity = ?1")
+            .rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
+    }
 }

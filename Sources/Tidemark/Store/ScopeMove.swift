@@ -65,6 +65,13 @@ extension QuarantinedRow {
         ).first(db, [.text(entity), .text(record)]) { _ in true } ?? false
     }
 
+    /// A table's records that leave a scope, each with how far its move has come.
+    static func moves(_ db: Database, _ entity: String, _ scope: Scope) throws -> [(record: String, move: Move)] {
+        try Query(
+            db, "SELECT record, move FROM tidemark_quarantine WHERE entity = ?1 AND scope = ?2 AND move <> 0"
+        ).rows(db, [.text(entity), .text(scope.name)]) { ($0.text(0), Move(rawValue: $0.integer(1)) ?? .no) }
+    }
+
     struct Departure {
         var entity: String
         var record: String

@@ -39,9 +39,14 @@ struct ScopeRecord: Hashable, Sendable {
 
     /// Forgets how far the scope has come, and notes when the server took the access away, if it did.
     static func reset(_ db: Database, _ scope: Scope, lostAt: Int64?) throws {
-        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
+        try remove(db, scope)
         try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
             .execute([.text(scope.name), .optional(lostAt)])
+    }
+
+    /// Removes the scope's row: this file knows nothing of it any more.
+    static func remove(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
     }
 
     static func read(_ db: Database, _ scope: Scope) throws -> ScopeRecord {
@@ -83,10 +88,28 @@ struct ScopeRecord: Hashable, Sendable {
         try Query(db, "SELECT 1 FROM tidemark_scope WHERE name = ?1").first(db, [.text(name)]) { _ in true } ?? false
     }
 
+    /// The scopes that this file knows, by their names.
+    static func all(_ db: Database) throws -> [Scope] {
+        try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
+            .compactMap { $0 }
+    }
+
     /// A scope, and those of its sub-scopes that this file knows.
     static func parts(_ db: Database, of scope: Scope) throws -> [Scope] {
-        let known = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
-        return [scope] + known.compactMap { $0 }.filter { $0 != scope && $0.parent == scope }
+        try [scope] + all(db).filter { $0 != scope && $0.parent == scope }
+    }
+
+    /// The other scopes that have never synced here, and that no orphaned edit belongs to.
+    static func unsynced(_ db: Database, beside scope: Scope) throws -> [Scope] {
+        try Query(
+            db,
+            """
+            SELECT name FROM tidemark_scope AS s
+            WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
+              AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_orphan WHERE scope = s.name)
+            """
+        ).rows(db, [.text(scope.name)]) { Scope($0.text(0)) }.compactMap { $0 }
     }
 
     /// From here on an engine on this file syncs the scope.
@@ -115,5 +138,10 @@ struct ScopeRecord: Hashable, Sendable {
             .integer(isScanning ? 1 : 0), .optional(epoch), .optional(head), .optional(lastSync),
             .optional(syncedAt),
         ])
+    }
+
+    /// Forgets a scope that has left the device, but for the note that the server took the access away.
+    static func unfollow(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1 AND lost_at IS NULL").execute([.text(scope.name)])
     }
 }

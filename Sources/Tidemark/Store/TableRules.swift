@@ -19,6 +19,11 @@ enum TableRules {
         ).execute([.text(table), .text(rule.description)])
     }
 
+    /// Forgets a table that is not synced any more.
+    static func remove(_ db: Database, _ table: String) throws {
+        try Query(db, "DELETE FROM tidemark_table WHERE name = ?1").execute([.text(table)])
+    }
+
     /// A table whose name has changed in its case is the same one: what is noted of it goes by the new spelling.
     static func respell(_ db: Database, _ table: String) throws {
         let former = try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE AND name <> ?1")

@@ -5,7 +5,7 @@ extension RecordMachine {
         case nowhere
         /// In the app's table.
         case table
-        /// Outside it: the app's schema does not take the row as things stand, or another scope's row has its place.
+        /// Outside it, as a quarantined row (Glossary).
         case quarantined
         /// Outside it, and the app has made another row of the same key since.
         case doubled

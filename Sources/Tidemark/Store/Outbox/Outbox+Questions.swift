@@ -220,6 +220,21 @@ extension Outbox {
         ).rows(db, [.text(entity), .text(temporary.text)]) { (entity: $0.text(0), record: $0.text(1)) }
     }
 
+    /// The operations that name a record by its temporary id.
+    static func operations(_ db: Database, naming temporary: RecordID, of entity: String) throws -> [Int64] {
+        try Query(db, "SELECT operation FROM tidemark_ref WHERE entity = ?1 AND temporary = ?2")
+            .rows(db, [.text(entity), .text(temporary.text)]) { $0.integer(0) }
+    }
+
+    /// Notes that an operation names a record by its temporary id.
+    static func noteReference(
+        _ db: Database, to temporary: RecordID, of entity: String, in operation: Int64
+    ) throws {
+        try Query(
+            db, "INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation) VALUES (?1, ?2, ?3)"
+        ).execute([.text(entity), .text(temporary.text), .integer(operation)])
+    }
+
     /// Notes what an operation means with the ids that are known by now, beside what was sealed.
     static func resolve(_ db: Database, _ entry: OutboxEntry, _ operation: Operation) throws {
         try Query(db, "UPDATE tidemark_operation SET resolved = ?2, record = ?3 WHERE id = ?1").execute([

@@ -46,6 +46,19 @@ extension Outbox {
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
 
+    /// The lanes of a scope besides one, each with the last number that was taken in it.
+    static func lanes(
+        _ db: Database, _ scope: Scope, besides lane: String
+    ) throws -> [(id: String, last: Int64)] {
+        try Query(db, "SELECT id, next_number - 1 FROM tidemark_lane WHERE scope = ?1 AND id <> ?2")
+            .rows(db, [.text(scope.name), .text(lane)]) { ($0.text(0), $0.integer(1)) }
+    }
+
+    /// Removes a lane: nothing more is numbered in it, and nothing of it is acknowledged.
+    static func removeLane(_ db: Database, _ lane: String) throws {
+        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(lane)])
+    }
+
     /// A record whose lost operations have a second key, and that is not rebased yet.
     static func nextLosing(_ db: Database, _ scope: Scope) throws -> (entity: String, record: String)? {
         try Query(

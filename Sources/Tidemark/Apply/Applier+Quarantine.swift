@@ -29,7 +29,7 @@ extension Applier {
 // MARK: - A first filling
 
 /// A snapshot brings one table after the other, by name, and the app's triggers may refuse rows whose parents are still
-/// to come. Such rows are kept aside without a try, until the last page.
+/// to come. Such rows are quarantined without a try, until the last page.
 extension Applier {
     func isHeldBack(_ table: ApplyTable) -> Bool { isFilling && table.isRefusing }
 
