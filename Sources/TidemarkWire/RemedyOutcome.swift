@@ -1,4 +1,4 @@
-/// What came of a remedy, in the device's own words.
+/// A device's report of how a remedy ended.
 public struct RemedyOutcome: Hashable, Sendable {
     /// How it ended.
     public enum Result: String, Hashable, Sendable, CaseIterable {

@@ -26,7 +26,8 @@ enum CycleRule {
 
     private static func unit(of path: String) -> String { String(path.dropLast(".swift".count).prefix { $0 != "+" }) }
 
-    /// What lies on a circle, with the circle's number: what can be reached from a place and leads back to it.
+    /// Returns each unit that lies on a circle, with the circle's number. Two units are on one circle where each can be
+    /// reached from the other.
     private static func circled(_ edges: [String: Set<String>]) -> [String: Int] {
         var reached: [String: Set<String>] = [:]
         for start in edges.keys {

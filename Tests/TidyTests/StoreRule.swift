@@ -1,8 +1,8 @@
 import Testing
 
 /// Each table of the client is read and written in SQL where its type is: in the room Store or, of a few, in the one
-/// file that keeps it. Everybody else asks that type. What stands in a trigger or in a view is SQL by necessity, and
-/// made in few files.
+/// file that keeps it. Everybody else asks that type. Triggers and views are SQL and may name any table; few
+/// files make their text.
 enum StoreRule {
     static let home = "Sources/Tidemark/Store/"
 

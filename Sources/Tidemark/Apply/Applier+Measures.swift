@@ -1,5 +1,5 @@
 extension SyncMeasures {
-    /// What the taking in of an answer adds.
+    /// Makes the measures that one applied answer adds.
     init(_ outcome: Applier.Outcome) {
         self.init()
         (received, applied, entities) = (outcome.received, outcome.applied, outcome.bytes.traffic)

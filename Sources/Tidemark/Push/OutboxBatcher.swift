@@ -315,7 +315,7 @@ struct OutboxBatcher {
         var operation = Operation(.upsert, entity: shape.name, id: id)
         var fields = DataObject.Builder(capacity: 256)
         for (index, column) in shape.data.enumerated() where !reserved.contains(column.name) {
-            // What counts as an edit here does so in LocalDelta, too.
+            // LocalDelta decides by the same rule what counts as an edit.
             if shadow.state != .absent, shadow.cells[index] == current[index] { continue }
             guard current[index].isSendable else { return operation }
             fields.append(name: column.wireName) { $0.cell(current[index]) }

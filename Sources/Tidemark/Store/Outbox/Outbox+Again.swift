@@ -71,7 +71,7 @@ extension Outbox {
     static func sealAfterMismatch(_ db: Database, _ entry: OutboxEntry, scope: Scope) throws -> Bool {
         guard try state(db, entry.id) != .resealed else { return false }
         // A lane that two copies number in is not used any more.
-        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(entry.key.lane)])
+        try removeLane(db, entry.key.lane)
         var numbers = try LaneNumbers(db, lane: randomHex(bytes: 16))
         // A group stays together.
         var moved: [Int64: Int64] = [:]

@@ -50,8 +50,9 @@ extension Outbox {
             db, [.text(lane), .integer(numbers.lowerBound), .integer(numbers.upperBound)], OutboxBlock.operation)
     }
 
-    /// Drops what was finished in a scope a while ago. What the server refused stays until the app decides. Only of a
-    /// scope that has just heard from the server: where its history is lost, what was finished has to come back.
+    /// Drops the operations that were finished in a scope a while ago. Refused operations stay until the app decides.
+    /// Callers do so only for a scope that has just heard from the server: where the server has lost its history,
+    /// finished operations have to come back.
     static func prune(_ db: Database, _ scope: Scope, before: Int64) throws {
         try Query(
             db,
