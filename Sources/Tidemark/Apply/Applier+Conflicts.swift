@@ -169,9 +169,23 @@ extension Applier {
         let name = RecordName(entity: table.shape.name, record: record)
         var taken = try Outbox.taken(db, entity: table.shape.name, record: record, scope: scope, after: base)
         taken = (try packed.operations(on: name, after: base) + taken).sorted { $0.id < $1.id }
-        guard !taken.isEmpty else { return }
+        try noteLost(taken, table, record, version: version)
+    }
+
+    /// The server does not have a record of which this device was never told what became of its edits. They were
+    /// refused since the record was deleted, or deleted with it, and the server has forgotten which: they are listed as
+    /// lost, unless this device has deleted the record itself.
+    func noteUntoldEdits(_ table: ApplyTable, _ record: String, version: Version) throws {
+        let untold = try Outbox.untold(db, entity: table.shape.name, record: record, scope: scope)
+        let edits = try untold.filter { try !$0.operation().isSeed }
+        try noteLost(edits, table, record, version: version)
+        for entry in untold { try Outbox.removeUntold(db, id: entry.id) }
+    }
+
+    /// Lists edits of a record that was deleted elsewhere as one conflict.
+    private func noteLost(_ edits: [OutboxEntry], _ table: ApplyTable, _ record: String, version: Version) throws {
         var mine: [String: Value] = [:]
-        for entry in taken { mine.merge(try entry.operation().fields.values) { $1 } }
+        for entry in edits { mine.merge(try entry.operation().fields.values) { $1 } }
         let fields = mine.sorted { $0.key < $1.key }.map {
             Conflict.Field(name: $0.key, mine: $0.value, theirs: nil, result: nil)
         }

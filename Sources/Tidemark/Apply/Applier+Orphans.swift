@@ -9,8 +9,9 @@ extension Applier {
         _ verdict: Verdict, _ entry: OutboxEntry, _ table: ApplyTable, _ key: [Cell]
     ) throws -> Bool {
         guard try table.records.shadow(db, key) == nil, try table.records.row(db, key) == nil else { return false }
-        // There is no edit here any more that the app could decide about.
+        // There is no edit here any more that the app could decide about, or that could be listed as lost.
         try Outbox.finish(db, entry, verdict.status == .conflict ? Verdict(.outcomeUnknown) : verdict, now: now)
+        try Outbox.removeUntold(db, id: entry.id)
         if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
         if verdict.status == .rejected { outcome.rejected += 1 }
         try RefetchQueue.note(db, scope, entry.entity, entry.record)

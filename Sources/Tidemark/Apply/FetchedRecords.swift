@@ -152,6 +152,9 @@ extension Applier {
             }
             try KnownVersions.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
         }
+        if incoming == nil, !change.isMove, shadow?.isGone != true {
+            try noteUntoldEdits(table, id.text, version: change.version)
+        }
         if try quarantineForOtherScope(table, id, key, version: change.version, incoming: incoming) {
             outcome.applied += 1
             return

@@ -148,8 +148,18 @@ struct TableRemoval {
         }
         let isUnsent = shadow.state == .absent || unseen?.isNew == true
         let (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
+        if isNew, try edits.isEmpty && wereTaken(sent) {
+            return try OrphanedEdits.note(
+                db, destination ?? scope, shape, id, .seed, fields: unreserved(current), now: now)
+        }
         // An edit on top of one that nobody saw tells only its own part.
         try note(id, isNew || unseen != nil ? unreserved(current) : fields, isNew: isNew, group)
+    }
+
+    /// Whether a server has taken all of these before it lost them: the record that they make gives way to what came
+    /// meanwhile, as rows of the first capture do.
+    private func wereTaken(_ sent: [OutboxEntry]) throws -> Bool {
+        try !sent.isEmpty && sent.allSatisfy { try $0.sealedOperation().original?.version != nil }
     }
 
     /// Orphans these fields of an edit, or the whole record.

@@ -147,6 +147,27 @@ enum Outbox {
         ).rows(db, [.text(entity), .text(record), .text(scope.name), .integer(base)], entry)
     }
 
+    /// The operations on a record that set fields, that the server has answered without saying what became of them, and
+    /// that no delete of this device's has followed; oldest first.
+    static func untold(_ db: Database, entity: String, record: String, scope: Scope) throws -> [OutboxEntry] {
+        try Query(
+            db,
+            """
+            SELECT \(columns) FROM tidemark_operation AS o WHERE entity = ?1 AND record = ?2 AND scope = ?3
+              AND state = 'outcome_unknown' AND kind <> 'delete' AND NOT EXISTS (
+                SELECT 1 FROM tidemark_operation
+                WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND kind = 'delete' AND id > o.id)
+            ORDER BY id
+            """
+        ).rows(db, [.text(entity), .text(record), .text(scope.name)], entry)
+    }
+
+    /// Removes an operation whose outcome was not told.
+    static func removeUntold(_ db: Database, id: Int64) throws {
+        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND state = 'outcome_unknown'")
+            .execute([.integer(id)])
+    }
+
     /// Notes when an operation was last put into a request.
     static func noteSending(_ db: Database, _ entry: OutboxEntry, now: Int64) throws {
         try Query(db, "UPDATE tidemark_operation SET sent_at = ?2 WHERE id = ?1")

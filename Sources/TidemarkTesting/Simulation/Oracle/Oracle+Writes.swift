@@ -224,11 +224,12 @@ extension Oracle {
         scopes.values.contains { $0.current.row(key, above: 0) { $0.fits(row) } != nil }
     }
 
-    /// Whether a deleted record had a value when it was deleted.
+    /// Whether a record had a value when it was last deleted; it may have been made anew since.
     private func isLast(_ value: Value?, _ key: OracleKey, _ index: Int) -> Bool {
         scopes.values.contains { histories in
-            let history = histories.current
-            return history.newest(key) == nil && history.newestLive(key).map { $0[index] == value } ?? false
+            let rows = (histories.current.versions[key] ?? []).map { histories.current[$0].cells }
+            guard let end = rows.lastIndex(where: { $0 == nil }) else { return false }
+            return rows[..<end].compactMap(\.self).last.map { $0[index] == value } ?? false
         }
     }
 
