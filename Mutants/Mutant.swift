@@ -1,7 +1,7 @@
 /// Bugs that are planted on purpose, one at a time, to see whether the simulator finds them. A bug that nothing
 /// finds shows what the checks do not look at, or what its worlds never do.
 ///
-/// I1–I12 are the guarantees, T1–T40 the traps that a bug falls into.
+/// I1–I14 are the guarantees, T1–T40 the traps that a bug falls into.
 package enum Mutant: String, CaseIterable, Sendable {
     // MARK: Rows and versions on a device
 
@@ -16,7 +16,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A page is taken that does not begin where the checkpoint stands (T11, I3).
     case stalePageAccepted
     /// Nothing is remembered of rows above the checkpoint, so that older ones come over them (I5).
-    case aheadNotRemembered
+    case knownVersionNotRemembered
     /// The rows count as whole at the horizon after each page of a scan (T6).
     case completeAtEachPage
     /// What a page brings is captured as if the app had written it (I8).
@@ -30,7 +30,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A tombstone takes the record's row away, also where another scope holds it (T26, I4).
     case deleteReachesOtherScope
     /// Ids that the server has assigned are put in place after what refers to them (T29).
-    case idsAdoptedLast
+    case idsSubstitutedLast
     /// A patched text is not compared with its mark (T11, I4).
     case patchedTextUnchecked
     /// In mid-scan a row's fields are those that were written since the page before, not since the last scan (I2).
@@ -72,16 +72,16 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// What a snapshot does not hold stays (T7, I6).
     case snapshotMerges
     /// A snapshot takes out rows that are newer than it (T7, I5).
-    case snapshotForgetsAhead
+    case snapshotForgetsKnownVersions
     /// Edits that were not sent are not kept when access is lost (T25, I7).
     case lostAccessDropsEdits
     /// Rows stay on the device when access is lost (T25, I9).
     case lostAccessLeavesRows
     /// A scope that is granted again goes on from its old checkpoint, without the rows (T24, I4).
     case grantDoesNotRefill
-    /// Operations that were answered are not brought back to a restored server (T19, I11).
-    case finishedNotBroughtBack
-    /// Blocks of finished operations are not given back to the outbox before a replay (T19, I11).
+    /// Operations that were answered are not replayed to a restored server (T19, I11).
+    case finishedNotReplayed
+    /// Blocks of finished operations are not unpacked into the outbox before a replay (T19, I11).
     case blocksNotRestored
 
     // MARK: When to do what
@@ -111,10 +111,10 @@ package enum Mutant: String, CaseIterable, Sendable {
     case unseenEditTakesHead
     /// Where both sides changed a record, the one that nobody noted goes without a word (I1).
     case unseenConflictUnlisted
-    /// What a restored table brings back of deleted records is sent (I6).
-    case broughtBackRowSent
+    /// What a restored table resurrects of deleted records is sent (I6).
+    case resurrectedRowSent
     /// And is thrown away, where it has to be listed (I7).
-    case broughtBackRowForgotten
+    case resurrectedRowForgotten
     /// What was written unseen to a record with an operation on its way is not looked at (I1).
     case unseenOverSentForgotten
     /// The evidence does not learn of verdicts (I13).
@@ -134,7 +134,7 @@ package enum Mutant: String, CaseIterable, Sendable {
 
     /// A row of the first capture counts as an edit of the server's (I4).
     case seedOverwritesRow
-    /// One that is set aside with its scope comes back as an edit (I8).
+    /// One that is orphaned with its scope comes back as an edit (I8).
     case seedOrphanedAsInsert
     /// The server takes one for an insert like any other (I4).
     case seedTakenForInsert

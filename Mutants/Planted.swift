@@ -4,10 +4,10 @@ import TidemarkWire
 /// What planted bugs do on a device, where it is more than a line.
 enum Planted {
     /// All that is to be sent is forgotten.
-    static func clearOutbox(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
+    static func clearOutbox(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws {
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
             .execute([.text(scope.name)])
-        for shape in layout.shapes(in: scope) { try Query(db, "DELETE FROM \(shape.shadowSQL)").execute() }
+        for shape in schema.shapes(in: scope) { try Query(db, "DELETE FROM \(shape.shadowSQL)").execute() }
     }
 
     static func drop(_ db: Database, _ entry: OutboxEntry) {
@@ -23,19 +23,19 @@ enum Planted {
     }
 
     /// An insert that may have been sent, and the delete of its row, are taken for nothing at all.
-    static func coalesce(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
+    static func coalesce(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) where try entry.operation().isInsert {
-            guard let (table, key) = record(of: entry, layout), try table.row(db, key) == nil else { continue }
+            guard let (table, key) = record(of: entry, schema), try table.row(db, key) == nil else { continue }
             drop(db, entry)
             try table.dropShadow(db, key)
         }
     }
 
     /// Sealed operations take in what was edited since.
-    static func rewrite(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
+    static func rewrite(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) where entry.content == nil {
             var operation = try entry.sealedOperation()
-            guard operation.setsFields, let (table, key) = record(of: entry, layout),
+            guard operation.setsFields, let (table, key) = record(of: entry, schema),
                 let row = try table.row(db, key)
             else { continue }
             var fields = DataObject.Builder(capacity: 128)
@@ -50,10 +50,10 @@ enum Planted {
     }
 
     /// What was sealed and has no answer yet is as if it had never been sealed.
-    static func unseal(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
+    static func unseal(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) {
             drop(db, entry)
-            guard let (table, key) = record(of: entry, layout) else { continue }
+            guard let (table, key) = record(of: entry, schema) else { continue }
             try table.mark(db, key)
         }
     }
@@ -100,8 +100,8 @@ enum Planted {
         try record.write(db)
     }
 
-    private static func record(of entry: OutboxEntry, _ layout: SyncSchema) -> (RecordTable, [Cell])? {
-        guard let shape = layout[entry.entity], let key = RecordID(entry.record).flatMap({ shape.key(of: $0) })
+    private static func record(of entry: OutboxEntry, _ schema: SyncSchema) -> (RecordTable, [Cell])? {
+        guard let shape = schema[entry.entity], let key = RecordID(entry.record).flatMap({ shape.key(of: $0) })
         else { return nil }
         return (RecordTable(shape), key)
     }

@@ -42,9 +42,9 @@ extension FuzzTarget {
                     try hold(digest.isEmpty, "a row taken out leaves something")
                 }
             }
-            let laid = old.overlaid(with: new)
+            let overlaid = old.overlaid(with: new)
             for field in new.fields {
-                try hold(laid.value(named: new.name(field)) == new.value(field), "a field is not laid over")
+                try hold(overlaid.value(named: new.name(field)) == new.value(field), "a field is not overlaid")
             }
         },
         FuzzTarget("notes") { input in

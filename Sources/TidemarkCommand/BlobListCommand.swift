@@ -70,9 +70,7 @@
 
         init(_ page: BlobPage, of scope: Scope) {
             self.scope = scope.name
-            blobs = page.blobs.map { blob in
-                Line(hash: blob.hash, size: blob.size, seen: Date(milliseconds: blob.seen))
-            }
+            blobs = page.blobs.map { Line(hash: $0.hash, size: $0.size, seen: $0.seen) }
             (total, parts, bytes) = (page.total.blobs, page.total.parts, page.total.bytes)
             next = page.next
         }

@@ -2,6 +2,7 @@
     import ArgumentParser
     import Foundation
     import TidemarkServer
+    import TidemarkWire
 
     struct CompactCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -78,7 +79,8 @@
             devices = compaction.devices
             lanes = compaction.lanes
             (blobs, parts, blobBytes) = (compaction.blobs, compaction.parts, compaction.blobBytes)
-            clockBehind = (compaction.wall - compaction.present) / 1000
+            let (wall, present) = (compaction.wall.milliseconds, compaction.present.milliseconds)
+            clockBehind = wall.saturatingSubtracting(present) / 1000
             self.keepsHistory = keepsHistory
             self.expiresEvents = expiresEvents
         }

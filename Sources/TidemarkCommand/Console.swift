@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import Synchronization
+    import TidemarkWire
 
     /// The command's output: results on standard output, everything else on standard error. Names and values in it may
     /// come from anybody, so nothing of them reaches the terminal as an order, or as a line of its own.
@@ -108,8 +109,9 @@
         }
 
         private static let colors = [
-            "error": "1;31", "refused": "31", "warning": "33", "conflict": "33", "conflicts": "33",
-            "quarantined": "33", "orphaned": "33", "to confirm": "33", "waiting": "36", "hint": "36",
+            "error": "1;31", "refused": "31", "rejected": "31", "warning": "33", "conflict": "33", "conflicts": "33",
+            "quarantined": "33", "orphaned": "33", "undecided": "33", "to confirm": "33", "pending": "36",
+            "sent": "36", "blocked": "36", "hint": "36",
         ]
 
         /// The line with its first word in color, if that is one of those that want attention.
@@ -132,30 +134,6 @@
             let rest = all.count - shown
             let more = rest > 0 ? ["  … and \(rest) more \(what); --json lists all"] : []
             return all.prefix(shown).flatMap(line) + more
-        }
-    }
-
-    extension String {
-        /// The text with control characters, and those that turn the direction of writing, spelled as in JSON.
-        var printable: String {
-            guard unicodeScalars.contains(where: Self.isControl) else { return self }
-            var text = ""
-            for scalar in unicodeScalars {
-                guard Self.isControl(scalar) else {
-                    text.unicodeScalars.append(scalar)
-                    continue
-                }
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            }
-            return text
-        }
-
-        private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-            switch scalar.value {
-            case 0..<0x20, 0x7f...0x9f, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
-            default: false
-            }
         }
     }
 

@@ -37,7 +37,7 @@
             }
         }
 
-        /// The packages of this machine, or the countries of the world where there are none.
+        /// The packages of this machine, or the countries of the world where fewer than 50 are installed.
         static func ofThisMachine(rows limit: Int) -> DemoData {
             let path = "/var/lib/dpkg/status"
             if let bytes = FileManager.default.contents(atPath: path) {

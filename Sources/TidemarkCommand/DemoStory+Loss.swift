@@ -18,9 +18,9 @@
             }
             let after = try await world.rowsOfServer()
             let missing = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
-            report.broughtBack = lost.count - missing.count
+            report.replayed = lost.count - missing.count
             report.differences += missing.sorted().map { "the server has lost \($0)" }
-            say("     server: \(missing.isEmpty ? "all" : "\(report.broughtBack)") of them are back")
+            say("     server: \(missing.isEmpty ? "all" : "\(report.replayed)") of them are back")
         }
     }
 #endif

@@ -12,7 +12,7 @@
         var kills = 0
         var edits: [String: String] = [:]
         /// Rows that the server had lost, and got back from the devices.
-        var broughtBack = 0
+        var replayed = 0
         /// Rows that a digest found damaged, and that are whole again.
         var repaired = 0
         /// Seconds until an edit of one watching device stood on the other.
@@ -256,7 +256,7 @@
                 say("     \(name): \(rows.count) rows, \(verdict) the server")
                 for key in keys.prefix(5) { say("       \(key)") }
                 let status = try await world.status(device)
-                check(status.pending + status.sent == 0, "\(name) still has edits to send", &report)
+                check(status.pending + status.sent + status.blocked == 0, "\(name) still has edits to send", &report)
                 check(status.quarantined.isEmpty, "\(name) has quarantined rows", &report)
             }
             say("     server: \(server.count) rows")

@@ -2,6 +2,7 @@
     import ArgumentParser
     import Foundation
     import TidemarkServer
+    import TidemarkWire
 
     /// What `tidemark devices` does without a word behind it is a subcommand of its own: options of a command that has
     /// subcommands take those of the same name away from them.
@@ -100,7 +101,7 @@
             query.leastBehind = behind
             query.hasTrouble = withErrors
             query.seenBefore = seenBefore.flatMap { Duration(text: $0) }.map { silence in
-                now - TimeInterval(silence.components.seconds)
+                now - TimeInterval(silence.wholeSeconds)
             }
             (query.order, query.limit) = (sort, limit)
             return query

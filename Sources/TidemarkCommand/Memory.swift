@@ -5,14 +5,14 @@
 
     /// How the system's allocator keeps what was freed. By default glibc raises the size from which a block is mapped
     /// by itself with each large one that is freed, up to 32 MiB: then pages of 4 MiB lie in its arenas, and memory is
-    /// not given back although nobody holds it.
+    /// not returned to the system although nobody uses it.
     enum Memory {
-        /// Blocks from this size on are mappings of their own, and are given back when they are freed.
+        /// Blocks from this size on are mappings of their own, and are returned when they are freed.
         private static let mapped: Int32 = 1 << 20
         /// The bytes that stay at the end of an arena.
         private static let kept: Int32 = 8 << 20
 
-        static func giveBackWhatIsFree() {
+        static func returnFreePages() {
             #if canImport(Glibc)
                 // Looked up by its name: Swift's Glibc does not have it, and other systems' libraries need not.
                 guard let symbol = dlsym(nil, "mallopt") else { return }

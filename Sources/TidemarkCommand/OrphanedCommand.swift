@@ -9,14 +9,14 @@
             abstract: "List edits of a device's file that no scope has any more, and decide them.",
             discussion: """
                 An edit is orphaned where access to its scope was lost, or the scope was left, before it was sent. It
-                comes back by itself when the scope is synced again. A row that a restored table brought back after its
-                record was deleted elsewhere comes back only with --give-back. What is given back goes with the next
+                comes back by itself when the scope is synced again. A row that a restored table resurrected after its
+                record was deleted elsewhere comes back only with --replay. What is replayed goes with the next
                 sync. Exit code 3: some are left.
 
                 EXAMPLES
                   tidemark orphaned app.sqlite
                   tidemark orphaned app.sqlite --json
-                  tidemark orphaned app.sqlite --give-back 4
+                  tidemark orphaned app.sqlite --replay 4
                   tidemark orphaned app.sqlite --discard 4
                 """)
 
@@ -24,7 +24,7 @@
         var file: String
 
         @Option(help: ArgumentHelp("Make the edit of this number anew.", valueName: "number"))
-        var giveBack: Int64?
+        var replay: Int64?
 
         @Option(help: ArgumentHelp("Let go of the edit of this number.", valueName: "number"))
         var discard: Int64?
@@ -32,15 +32,15 @@
         @OptionGroup var output: ReportOptions
 
         func validate() throws {
-            guard giveBack == nil || discard == nil else {
-                throw ValidationError("One of --give-back and --discard.")
+            guard replay == nil || discard == nil else {
+                throw ValidationError("One of --replay and --discard.")
             }
         }
 
         func run() async throws {
-            let device = try DeviceFile(file, isReadOnly: giveBack ?? discard == nil)
+            let device = try DeviceFile(file, isReadOnly: replay ?? discard == nil)
             let engine = try device.lists()
-            if let number = giveBack ?? discard {
+            if let number = replay ?? discard {
                 let line = try await decide(number, engine)
                 if !output.json { Console.line(line) }
             }
@@ -63,12 +63,12 @@
                 try await engine.discard(edit)
                 return "\(what) is discarded"
             }
-            do { try await engine.giveBack(edit) } catch let error as SyncError where error.code == .recordGone {
+            do { try await engine.replay(edit) } catch let error as SyncError where error.code == .recordGone {
                 var failure = Failure(error)
                 failure.hint = "an edit of a lost scope comes back by itself when \(edit.scope.name) is synced again"
                 throw failure
             }
-            return "\(what) is given back, and goes with the next sync"
+            return "\(what) is made anew, and goes with the next sync"
         }
     }
 

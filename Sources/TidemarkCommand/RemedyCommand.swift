@@ -63,7 +63,7 @@
             do {
                 let asked = try await SyncServer(store: opened.log).remedy(remedy, for: device, of: user, in: scope)
                 try output.tell(DevicesReport(FleetPage(devices: asked, total: asked.count), at: Date()))
-            } catch let error as RemedyError { throw Failure(error.description.printable, hint: error.hint.printable) }
+            } catch let error as RemedyError { throw Failure(error.detail, hint: error.hint) }
         }
 
         private func remedy() throws -> Remedy {
@@ -76,7 +76,7 @@
                 guard let time = Duration(text: interval ?? "10m") else {
                     throw ValidationError("--interval is a time such as 30s, 10m or 2h.")
                 }
-                return .slowDown(seconds: time.components.seconds)
+                return .slowDown(interval: time)
             case "refill": return .refill
             case "verify": return .verify
             case "stop":
@@ -104,14 +104,13 @@
         var differing, repaired: Int64?
 
         init(_ kept: KeptRemedy) {
-            (number, kind, askedAt) = (kept.number, kept.remedy.kind, Date(milliseconds: kept.asked))
+            (number, kind, askedAt, toldAt) = (kept.number, kept.remedy.kind, kept.asked, kept.told)
             switch kept.remedy {
-            case .slowDown(let seconds): interval = seconds
+            case .slowDown(let time): interval = time.wholeSeconds
             case .stop(let text): message = text
             case .refill, .verify, .clear: break
             }
             (outcome, code) = (kept.outcome?.result.rawValue, kept.outcome?.code)
-            toldAt = kept.told.map(Date.init(milliseconds:))
             (differing, repaired) = (kept.outcome?.differing, kept.outcome?.repaired)
         }
 

@@ -54,8 +54,9 @@
             } catch let error as SyncError where error.code == .unsentEdits {
                 var failure = Failure(error)
                 failure.hint =
-                    "`tidemark status \(file)` tells of them; `tidemark sync` sends what waits, `tidemark rejected` "
-                    + "and `tidemark orphaned` decide what was refused or has no scope; --force forgets all"
+                    "`tidemark status \(file)` tells of them; `tidemark sync` sends what is pending, "
+                    + "`tidemark rejected` and `tidemark orphaned` decide what was refused or has no scope; "
+                    + "--force forgets all"
                 throw failure
             }
             let report = RemoveReport(removed, onlyCapture: capture)
@@ -65,7 +66,10 @@
 
     /// A report of what `remove` took out of a file, for people and for programs.
     struct RemoveReport: Codable, Hashable, Report {
-        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen, attachments: Int }
+        /// The counts of `UnsentEdits`.
+        struct Forgotten: Codable, Hashable {
+            var pending, sent, blocked, rejected, undecided, orphaned, inferred, attachments: Int
+        }
 
         var tables: [String]
         var triggers, libraryTables, indexes: Int
@@ -81,8 +85,9 @@
             (libraryTables, indexes) = (removed.libraryTables, removed.indexes)
             let unsent = removed.unsent
             forgotten = Forgotten(
-                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned,
-                unseen: unsent.unseen, attachments: unsent.attachments)
+                pending: unsent.pending, sent: unsent.sent, blocked: unsent.blocked, rejected: unsent.rejected,
+                undecided: unsent.undecided, orphaned: unsent.orphaned, inferred: unsent.inferred,
+                attachments: unsent.attachments)
             self.onlyCapture = onlyCapture
             forgottenText = unsent.isEmpty ? nil : unsent.description
         }

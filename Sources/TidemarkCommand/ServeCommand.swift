@@ -98,7 +98,7 @@
             ).application(address: .hostname(address.host, port: address.port)) { port in
                 Console.line("listening on \(address.url(port: port))")
             }
-            Memory.giveBackWhatIsFree()
+            Memory.returnFreePages()
             try await Self.serve(app, address: address, limits: limits, logger: logger)
         }
 

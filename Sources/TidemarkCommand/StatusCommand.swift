@@ -10,12 +10,12 @@
             commandName: "status",
             abstract: "Say how a synced SQLite file stands, without asking the network.",
             discussion: """
-                Where the rows of each table stand (confirmed, pending, blocked, unable to travel: together all there
-                are), what waits to be sent and since when, what the server refused and why, which rows this file's
-                schema does not take, which edits met somebody else's, what waits for a confirmation, and how far each
-                scope has come, and what syncing has cost over the file's life. Nothing is written, and the
-                file may be one that only others may write to.
-                Exit code 3: something waits, or cannot travel.
+                Where the rows of each table stand (confirmed, outgoing, stalled, unable to travel: together all there
+                are), how many edits are pending, sent without a verdict or blocked, and since when, what the server
+                refused and why, which rows this file's schema does not take, which edits met somebody else's, which
+                inferred edits wait for a confirmation, how far each scope has come, and what syncing has cost over the
+                file's life. Nothing is written, and the file may be one that only others may write to.
+                Exit code 3: some row or edit is not confirmed.
 
                 EXAMPLES
                   tidemark status app.sqlite
@@ -30,7 +30,7 @@
         func run() async throws {
             let report = try await FileReport(DeviceFile(file, isReadOnly: true))
             try output.tell(report)
-            if !report.isSettled { throw ExitCode(TidemarkTool.undecided) }
+            if !report.isConfirmed { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
@@ -39,11 +39,11 @@
         struct Refusal: Codable, Hashable {
             var table, record, code, detail, hint: String
             var isDelete: Bool
-            /// Edits that are not sent while this one is refused.
-            var waiting: Int
+            /// Edits that this one blocks.
+            var blocked: Int
         }
 
-        struct Aside: Codable, Hashable { var table, record, reason: String }
+        struct QuarantinedEntry: Codable, Hashable { var table, record, reason: String }
 
         struct ScopeReport: Codable, Hashable {
             var scope: String
@@ -57,7 +57,7 @@
         }
 
         /// Whether nothing waits, for the server or for anybody's word.
-        var isSettled = true
+        var isConfirmed = true
         var tables: [TableRows] = []
         /// Tables that were synced and are in the file no more.
         var missingTables: [String] = []
@@ -67,11 +67,14 @@
         var inferred: [InferredReport] = []
         /// Edits kept for a scope that is lost, or of records that were deleted elsewhere.
         var orphaned = 0
+        /// Edits that are not sent yet, with nothing in their way; sent without a verdict; and behind another record.
         var pending = 0
-        var pendingSince: Date?
         var sent = 0
+        var blocked = 0
+        /// When the oldest edit that is pending or sent was made.
+        var oldestEdit: Date?
         var rejected: [Refusal] = []
-        var quarantined: [Aside] = []
+        var quarantined: [QuarantinedEntry] = []
         var conflicts: [MetEdit] = []
         var scopes: [ScopeReport] = []
         var warnings: [String] = []
@@ -93,14 +96,13 @@
             }
             let engine = try declared.engine(device, NoTransport())
             let status = try await engine.status()
-            isSettled = status.isSettled && inspection.uncaptured.isEmpty
+            isConfirmed = status.isConfirmed && inspection.uncaptured.isEmpty
             tables = TableRows.all(status)
             missingTables = status.missingTables
             orphaned = status.orphaned
             inferred = try await engine.inferredEdits().map(InferredReport.init)
-            pending = status.pending
-            pendingSince = status.pendingSince
-            sent = status.sent
+            (pending, sent, blocked) = (status.pending, status.sent, status.blocked)
+            oldestEdit = status.oldestEdit
             uncaptured = inspection.uncaptured
             unable = inspection.nameless.map(UnableRows.init)
             unsynced = try UnsyncedTables.names(device)
@@ -116,14 +118,14 @@
                 Refusal(
                     table: operation.entity, record: operation.record, code: operation.code,
                     detail: operation.detail, hint: operation.hint, isDelete: operation.isDelete,
-                    waiting: operation.dependants.count)
+                    blocked: operation.dependants.count)
             }
             conflicts = try await engine.conflicts().map(MetEdit.init)
             quarantined = try await device.database.read { db in
                 try Row.fetchAll(
                     db, sql: "SELECT entity, record, reason FROM tidemark_quarantine WHERE move = 0 ORDER BY 1, 2"
                 )
-                .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
+                .map { QuarantinedEntry(table: $0[0], record: $0[1], reason: $0[2]) }
             }
         }
 
@@ -148,8 +150,9 @@
                     "orphaned: \(orphaned.counted("edit")) for a scope that is gone, or to decide; `tidemark orphaned` "
                         + "lists them")
             }
-            let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
-            lines.append("to send: \(pending.counted("edited record")), \(sent) sent without a verdict\(since)")
+            let since = oldestEdit.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
+            let behind = blocked > 0 ? ", \(blocked) blocked" : ""
+            lines.append("edits: \(pending) pending, \(sent) sent without a verdict\(behind)\(since)")
             lines += unable.flatMap(\.lines)
             lines += Excerpt.lines(rejected, "refused edits", by: \.lines)
             lines += Excerpt.lines(groups, "reasons", by: \.lines)
@@ -167,7 +170,7 @@
         private struct Group {
             /// Records that are named for each.
             static let shown = 3
-            var first: Aside
+            var first: QuarantinedEntry
             var records: [String]
 
             var lines: [String] {
@@ -211,7 +214,7 @@
         fileprivate var lines: [String] {
             var lines = ["refused: \(table) \(record): \(detail) (\(code))"]
             if !hint.isEmpty { lines.append("  hint: \(hint)") }
-            if waiting > 0 { lines.append("  \(waiting.counted("edit waits", "edits wait")) for it") }
+            if blocked > 0 { lines.append("  it blocks \(blocked.counted("edit"))") }
             return lines
         }
     }

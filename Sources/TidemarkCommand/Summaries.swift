@@ -1,18 +1,22 @@
 #if Server
     import Foundation
     import Tidemark
+    import TidemarkWire
 
     /// The result of one sync, for people and for programs.
     struct SyncSummary: Codable, Hashable, Report {
         var pushed, received, applied, quarantined, rejected, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         /// Whether nothing waits, for the server or for anybody's word.
-        var isSettled: Bool
-        /// The numbers of things left in the file after it: edits without a verdict, refused edits, quarantined rows.
-        var waiting, rejectedInAll, quarantinedInAll: Int
+        var isConfirmed: Bool
+        /// The edits left in the file after it, as `status` counts them: not sent yet, sent without a verdict, and
+        /// behind another record.
+        var pending, sent, blocked: Int
+        /// All operations of the file that the server refused, and all of its quarantined rows.
+        var rejectedInAll, quarantinedInAll: Int
         /// Edits and rows of this device that gave way in it, or wait for a decision, since somebody else's met them.
         var conflicts: Int
-        /// Conflicts of the file that wait for a decision.
+        /// Open conflicts of the file.
         var undecided: Int
         /// Where the rows of each table stand, and what waits for a word.
         var tables: [TableRows]
@@ -44,8 +48,8 @@
             bytesSent = report.bytesSent
             bytesReceived = report.bytesReceived
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
-            isSettled = status.isSettled
-            waiting = status.pending + status.sent
+            isConfirmed = status.isConfirmed
+            (pending, sent, blocked) = (status.pending, status.sent, status.blocked)
             rejectedInAll = status.rejected
             quarantinedInAll = status.quarantined
             conflicts = report.conflicts
@@ -59,22 +63,24 @@
 
         var lines: [String] {
             var lines = [
-                "sent \(pushed), received \(received), applied \(applied)"
+                "pushed \(pushed), received \(received), applied \(applied)"
                     + " · \(bytesSent.asBytes) up, \(bytesReceived.asBytes) down"
                     + " · \(roundTrips.counted("round trip")) · \(seconds.asSeconds)"
             ]
-            if waiting > 0 { lines.append("waiting: \(waiting.counted("edit")) without a verdict") }
-            if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
+            if pending > 0 { lines.append("pending: \(pending.counted("edit")) not sent yet") }
+            if sent > 0 { lines.append("sent: \(sent.counted("edit")) without a verdict") }
+            if blocked > 0 { lines.append("blocked: \(blocked.counted("edit")) behind another record") }
+            if rejectedInAll > 0 { lines.append("rejected: \(rejectedInAll); `tidemark status` says why") }
             if quarantinedInAll > 0 {
                 lines.append("quarantined: \(quarantinedInAll.counted("row")); `tidemark status` says why")
             }
             if conflicts > 0 {
                 lines.append(
                     "conflicts: \(conflicts.counted("edit or row", "edits or rows")) of this file met somebody else's; "
-                        + "`tidemark conflicts` says what stands, and brings back what gave way")
+                        + "`tidemark conflicts` says what stands, and restores what gave way")
             }
             if undecided > 0 {
-                lines.append("to decide: \(undecided.counted("conflict")); `tidemark conflicts` takes the decisions")
+                lines.append("undecided: \(undecided.counted("conflict")); `tidemark conflicts` takes the decisions")
             }
             lines += tables.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
@@ -92,7 +98,7 @@
     /// How a file stands, in one line.
     struct StatusSummary: Codable, Hashable {
         var activity: String
-        var pending, sent, rejected, quarantined: Int
+        var pending, sent, blocked, rejected, quarantined: Int
         var error: String?
         /// What the schema's author should know.
         var warnings: [String]
@@ -105,8 +111,7 @@
             case .waitingForOtherProcess: activity = "synced by another process"
             case .stopped: activity = "stopped"
             }
-            pending = status.pending
-            sent = status.sent
+            (pending, sent, blocked) = (status.pending, status.sent, status.blocked)
             rejected = status.rejected
             quarantined = status.quarantined
             error = status.lastError?.description
@@ -123,8 +128,9 @@
         }
 
         var line: String {
-            var line = "\(activity): \(pending.counted("edit")) to send, \(sent) without a verdict"
-            if rejected > 0 { line += ", \(rejected) refused" }
+            var line = "\(activity): \(pending) pending, \(sent) sent without a verdict"
+            if blocked > 0 { line += ", \(blocked) blocked" }
+            if rejected > 0 { line += ", \(rejected) rejected" }
             if quarantined > 0 { line += ", \(quarantined) quarantined" }
             return line + (error.map { " · \($0)" } ?? "")
         }

@@ -18,7 +18,7 @@
                 them; a run works on the scopes named and leaves rows of others alone. With --scope-column the rows of
                 one table are in several scopes: each in the one that its column names, behind --scope-prefix.
 
-                Exit code 3: something waits, was refused, cannot travel, or was left out. --watch ends with 0 on
+                Exit code 3: some row or edit is not confirmed, or a table was left out. --watch ends with 0 on
                 SIGINT and SIGTERM.
 
                 EXAMPLES
@@ -160,7 +160,7 @@
             summary.unsyncedScopes = try UnsyncedScopes.names(device)
             try output.tell(summary)
             try warn(status, device)
-            if !summary.isSettled || !leftOut.isEmpty { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isConfirmed || !leftOut.isEmpty { throw ExitCode(TidemarkTool.undecided) }
         }
 
         /// Says what the schema's author should know, once and again when it is something else.

@@ -58,7 +58,7 @@
             var (rows, placeless, told) = (0, 0, 0)
             while true {
                 let step = try await self.told { try await store.fill(attachment.entity) }
-                try await takeCaptured()
+                try await drainCapture()
                 rows += step.rows
                 placeless += step.placeless
                 if step.isLast ? rows > told : rows - told >= 50_000 {
@@ -75,7 +75,7 @@
             // Writes that cannot be taken over do not keep the table attached.
             var problem = attachment?.problem
             if attachment != nil {
-                do { try await takeCaptured() } catch {
+                do { try await drainCapture() } catch {
                     problem = problem ?? (error as? Failure)?.what ?? "\(error)"
                 }
             }
@@ -87,9 +87,9 @@
         }
 
         /// Until nothing is left of what was written so far; what others write meanwhile is the servers'.
-        private func takeCaptured() async throws {
+        private func drainCapture() async throws {
             var rounds = 0
-            while rounds < 100, try await told({ try await server.takeCaptured() }) > 0 { rounds += 1 }
+            while rounds < 100, try await told({ try await server.drainCapture() }) > 0 { rounds += 1 }
         }
 
         func told<Result>(_ work: () async throws -> Result) async throws -> Result {
@@ -120,8 +120,8 @@
         var scope: String
         /// Whether all rows that were there before are taken over or noted.
         var filled: Bool
-        /// Writes that are not in the log yet.
-        var waiting: Int
+        /// Writes that are noted and not in the log yet.
+        var notes: Int
         /// Why the table cannot be read; those writes wait until it can.
         var problem: String?
 
@@ -131,7 +131,7 @@
             (readOnly, sensitive) = (attachment.readOnly, attachment.sensitive)
             (exact, hasNumberKey) = (attachment.exact, attachment.hasNumberKey)
             (scopeColumn, scope) = (attachment.scopeColumn, attachment.scope)
-            (filled, waiting) = (attachment.isFilled, attachment.waiting)
+            (filled, notes) = (attachment.isFilled, attachment.notes)
             problem = attachment.problem
         }
 
@@ -160,7 +160,7 @@
         var troubles: [String] {
             var lines: [String] = []
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
-            if waiting > 0 { lines.append("  \(waiting.counted("write waits", "writes wait")) for a server") }
+            if notes > 0 { lines.append("  " + notes.counted("note") + " that no server has taken over yet") }
             if let problem { lines.append("  it cannot be read: \(problem)") }
             return lines
         }

@@ -4,14 +4,14 @@
     /// Where the rows of one table stand: the four numbers add up to its rows.
     struct TableRows: Codable, Hashable {
         var table: String
-        var rows, confirmed, pending, blocked, unable: Int
-        /// Deletes on their way, and rows that are kept outside the table.
+        var rows, confirmed, outgoing, stalled, unable: Int
+        /// Deletes that the server has not taken, and rows that are kept outside the table.
         var deletes, quarantined: Int
 
         init(_ table: String, _ rows: SyncStatus.Rows) {
             self.table = table
             self.rows = rows.total
-            (confirmed, pending, blocked, unable) = (rows.confirmed, rows.pending, rows.blocked, rows.unable)
+            (confirmed, outgoing, stalled, unable) = (rows.confirmed, rows.outgoing, rows.stalled, rows.unable)
             (deletes, quarantined) = (rows.deletes, rows.quarantined)
         }
 
@@ -29,11 +29,11 @@
 
         private var parts: [String] {
             var parts = ["\(confirmed) confirmed"]
-            if pending > 0 { parts.append("\(pending) pending") }
-            if blocked > 0 { parts.append("\(blocked) blocked") }
-            if unable > 0 { parts.append("\(unable) cannot travel") }
-            if deletes > 0 { parts.append(deletes.counted("delete waits", "deletes wait")) }
-            if quarantined > 0 { parts.append("\(quarantined) kept outside the table") }
+            if outgoing > 0 { parts.append("\(outgoing) outgoing") }
+            if stalled > 0 { parts.append("\(stalled) stalled") }
+            if unable > 0 { parts.append("\(unable) unable to travel") }
+            if deletes > 0 { parts.append(deletes.counted("delete") + " not taken yet") }
+            if quarantined > 0 { parts.append("\(quarantined) quarantined") }
             return parts
         }
     }

@@ -3,6 +3,7 @@
     import Foundation
     import TidemarkHummingbird
     import TidemarkServer
+    import TidemarkWire
 
     struct TokenCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -60,7 +61,7 @@
             let store = try settings[.store].map { try StoreAddress($0) }
             try store?.checkFolder()
             let key = try Secret.resolve(settings, store: store, isLoopback: true, mayMake: makeSecret)
-            let seconds = Duration(text: ttl)?.components.seconds ?? 0
+            let seconds = Duration(text: ttl)?.wholeSeconds ?? 0
             let claims = TokenClaims(
                 subject: sub, expires: Date.now.addingTimeInterval(Double(seconds)), scopes: try grants(),
                 isService: role == "service")

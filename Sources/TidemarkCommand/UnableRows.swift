@@ -20,7 +20,7 @@
         }
 
         var lines: [String] {
-            ["cannot travel: \(rows) \(rows == 1 ? "row" : "rows") of \(table): \(reason)", "  hint: \(hint)"]
+            ["unable to travel: \(rows) \(rows == 1 ? "row" : "rows") of \(table): \(reason)", "  hint: \(hint)"]
         }
     }
 #endif

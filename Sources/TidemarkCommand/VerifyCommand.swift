@@ -12,7 +12,7 @@
                 Syncs, sums up the rows of every synced table and compares the sums with the server's. Where they
                 differ, the records that differ are named; --repair fetches just those again. Edits that wait are left
                 alone, and a row that the server does not know is sent, never deleted: --discard-local does that.
-                Exit code 3: something differs, waits, or cannot travel.
+                Exit code 3: something differs, or some row or edit is not confirmed.
 
                 EXAMPLES
                   tidemark verify app.sqlite --server http://127.0.0.1:8080
@@ -52,7 +52,7 @@
             let summary = VerifySummary(report, scopes, try await engine.status())
             try output.tell(summary)
             if !output.json, !repair, !summary.isClean { Console.line(VerifySummary.remedy) }
-            if !summary.isClean || !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isClean || !summary.isConfirmed { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
@@ -80,7 +80,7 @@
         /// Whether the rows that were compared are alike.
         var isClean: Bool
         /// Whether nothing waits, for the server or for anybody's word.
-        var isSettled: Bool
+        var isConfirmed: Bool
         var records, differing, repaired, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         var tables: [Table]
@@ -89,7 +89,7 @@
 
         init(_ report: VerifyReport, _ scopes: [Scope], _ status: SyncStatus) {
             self.scopes = scopes.map { Part(scope: $0.name, version: report.scopes[$0]?.version ?? 0) }
-            (isClean, isSettled) = (report.isClean, status.isSettled)
+            (isClean, isConfirmed) = (report.isClean, status.isConfirmed)
             (records, differing, repaired) = (report.records, report.differing, report.repaired)
             (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
@@ -138,7 +138,7 @@
                 lines += table.gaps.map { "\(table.table): not compared: \($0)" }
             }
             lines += rows.compactMap(\.troubles)
-            if !isSettled { lines.append("something waits or cannot travel; `tidemark status` says what and why") }
+            if !isConfirmed { lines.append("some row or edit is not confirmed; `tidemark status` says which and why") }
             return lines
         }
     }

@@ -133,7 +133,7 @@
         }
 
         static func log(_ event: HookEvent, to logger: Logger) {
-            var metadata: Logger.Metadata = ["webhook": "\(event.hook)", "reason": "\(event.reason)"]
+            var metadata: Logger.Metadata = ["webhook": "\(event.hook)", "reason": "\(event.reason.printable)"]
             if let notice = event.notice {
                 metadata.merge(["scope": "\(notice.scope)", "head": "\(notice.head)"]) { $1 }
             }

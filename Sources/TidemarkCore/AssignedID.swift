@@ -26,7 +26,8 @@ package enum AssignedID {
     ///
     /// - Parameters:
     ///   - owner: whose temporary id it is: the user, the device and the entity.
-    ///   - attempt: 0, and one more where the id before it is another record's, which 52 bits leave to an attacker.
+    ///   - attempt: 0, and one more where the id before it is another record's: an attacker can find two names of one
+    ///     id among 2^52 integers.
     package static func make(for temporary: RecordID, of owner: [String], attempt: Int) -> RecordID? {
         var hash = SHA256()
         for part in owner + [temporary.text, String(attempt)] {

@@ -30,6 +30,6 @@ package struct Backoff: Hashable, Sendable {
         let longest = max(min(longest, maximumMilliseconds), 0)
         let wait = min(max(overflow ? .max : doubled, shortest, 0), longest / 3 * 2)
         let spread = min(max(jitterMilliseconds, wait, 0), longest - wait)
-        return wait + Int64(jitter % UInt64(spread + 1))
+        return wait + Int64(jitter % (UInt64(spread) + 1))
     }
 }

@@ -1,3 +1,5 @@
+import TidemarkWire
+
 /// How much was deleted lately: counts over a window that slides in steps, so that a few numbers are enough however
 /// many records they stand for.
 package struct DeleteTally: Hashable, Sendable {
@@ -58,6 +60,7 @@ package struct DeleteTally: Hashable, Sendable {
 
     private static func isOpen(_ part: Part, at moment: Int64, within window: Int64) -> Bool {
         let (age, overflow) = moment.subtractingReportingOverflow(part.start)
-        return !overflow && age < window + step(of: window) && age > -window
+        let (oldest, newest) = (window.saturatingAdding(step(of: window)), Int64.zero.saturatingSubtracting(window))
+        return !overflow && age < oldest && age > newest
     }
 }

@@ -3,11 +3,11 @@
 /// The holder's name stands in the file. Whoever waits asks there for a sign of life, and takes over where none comes
 /// in time. So nothing is written while nobody waits, and no clock of one process is held against that of another.
 package struct EngineLease: Hashable, Sendable {
-    /// So long whoever waits is content with a sign, in milliseconds.
+    /// An engine that waits asks for the next sign so long after the last one, in milliseconds.
     package static let pause: Int64 = 2_000
-    /// So long the holder has to give a sign that was asked for, in milliseconds.
+    /// The holder has at least so long to give a sign that was asked for, in milliseconds.
     package static let patience: Int64 = 5_000
-    /// So many looks the holder has for it at least, and so many whoever waits.
+    /// In the time for a sign the holder looks at the file so many times at least, and so does the engine that waits.
     package static let looks: Int64 = 3
     /// The part of the work that an engine lacks while all of its scopes have stopped until the app or the operator
     /// acts: one that can sync takes over from it.
@@ -59,7 +59,7 @@ package struct EngineLease: Hashable, Sendable {
         }
     }
 
-    /// Whether it has found nobody yet, itself included.
+    /// Whether it has not found a holder yet, neither itself nor another engine.
     package var isNew: Bool { !isDriving && heard == nil }
     /// Whether it waits for an engine that can sync, as far as that one has said.
     package var isHolderAble: Bool { heard?.isAble ?? false }
@@ -105,7 +105,7 @@ package struct EngineLease: Hashable, Sendable {
 
     private mutating func wait(for entry: Entry, now: Instant) -> Entry? {
         guard let last = heard, last.holder == entry.holder, last.sign == entry.sign else {
-            // How old the sign of a holder is that was never heard before, nobody knows.
+            // The first sign of a holder may be of any age, so that the next one is asked for at once.
             let isNew = heard?.holder != entry.holder
             heard = Heard(entry, since: now, waited: isNew ? 0 : nil)
             return isNew ? asking(entry) : nil

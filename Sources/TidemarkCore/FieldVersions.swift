@@ -7,7 +7,7 @@ package struct FieldVersions: Hashable, Sendable {
     /// The version of every field that is not listed.
     package private(set) var common: Version
     /// The newest version at which the row was written otherwise than by setting the fields that an edit names: it was
-    /// made, brought back or restored. The fields' versions do not tell how the row differs from any row before that.
+    /// made, revived or restored. The fields' versions do not tell how the row differs from any row before that.
     package private(set) var wholeSince: Version
     private var commonStamp: EditStamp
     private var exceptions: [Exception] = []

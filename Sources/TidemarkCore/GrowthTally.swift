@@ -1,3 +1,5 @@
+import TidemarkWire
+
 /// The rows and bytes that one user has added to a scope within a day, less those that he took out of it again. A store
 /// keeps the tally as a note beside the scope.
 package struct GrowthTally: Hashable, Sendable {
@@ -16,7 +18,7 @@ package struct GrowthTally: Hashable, Sendable {
         start = moment
         var reader = ByteReader(note)
         guard let start = reader.integer(), let rows = reader.integer(), let bytes = reader.integer(),
-            abs(moment.subtractingReportingOverflow(start).partialValue) < Self.window
+            moment.saturatingSubtracting(start).magnitude < Self.window.magnitude
         else { return }
         (self.start, self.rows, self.bytes) = (start, rows, bytes)
     }

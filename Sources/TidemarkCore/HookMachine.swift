@@ -210,7 +210,7 @@ package struct HookMachine: Sendable {
         }
     }
 
-    /// The scopes that are known to have news.
+    /// The scopes that are known: those with news, and those whose newest head was told and is not kept yet.
     package var scopes: Set<Scope> { Set(entries.keys) }
 
     private mutating func nextTurn() -> UInt64 {

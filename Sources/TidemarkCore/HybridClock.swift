@@ -14,7 +14,8 @@ package struct EditStamp: Hashable, Comparable, Sendable {
 
     package init(packed: Int64) { self.packed = max(0, packed) }
 
-    /// The first stamp of a millisecond; moments before 1970 and after the year 6429 count as those.
+    /// The first stamp of a millisecond. A moment before 1970 counts as the first millisecond of 1970, and one beyond
+    /// the year 6429 as the last millisecond that a stamp can hold.
     package init(milliseconds: Int64) {
         packed = min(max(0, milliseconds), Self.lastMillisecond) << Self.countBits
     }

@@ -39,7 +39,7 @@ extension Meeting {
         guard declaration.deletes == .lose, let last = current.last, !fields.fields.isEmpty else {
             return refuse(Verdict.Record(version: current.version, data: nil))
         }
-        // There is no record to ask about any more, so what is asked about otherwise goes to the one who wants it.
+        // Nobody can be shown a record that is gone, so fields that a person would decide about are merged.
         let policy = declaration.conflict == .manual ? .mergeFields : declaration.conflict
         let met =
             meet(last.data, last.fieldVersions, policy: policy) ?? Met(data: last.data, answer: Merge.Answer())

@@ -30,7 +30,7 @@ package struct Reconnection: Hashable, Sendable {
         if lasted >= Self.stable { failures = 0 }
         let asked = asked ?? 0
         guard failure != nil || lasted < Self.stable else {
-            return max(Int64(jitter % UInt64(max(backoff.jitterMilliseconds, 0) + 1)), asked)
+            return max(Int64(jitter % (UInt64(max(backoff.jitterMilliseconds, 0)) + 1)), asked)
         }
         // A server without streams is not going to have them soon.
         guard failure != .needsApp else { return max(backoff.maximumMilliseconds, asked) }

@@ -107,9 +107,9 @@ package struct RemedyMachine: Hashable, Sendable {
     private mutating func take(_ heard: NumberedRemedy, now: Int64) {
         (number, outcome) = (heard.number, nil)
         switch heard.remedy {
-        case .slowDown(let seconds):
-            let interval = min(max(seconds, Remedy.intervals.lowerBound), Remedy.intervals.upperBound) * 1000
-            let until = now.addingReportingOverflow(Self.longestSlowing).partialValue
+        case .slowDown(let asked):
+            let interval = min(max(asked, Remedy.intervals.lowerBound), Remedy.intervals.upperBound).wholeSeconds * 1000
+            let until = now.saturatingAdding(Self.longestSlowing)
             end(.done, as: .slowed(interval: interval, since: now, until: until))
         case .refill: state = .refillDue
         case .verify: state = .verifyDue(begun: 0)

@@ -39,7 +39,7 @@ package struct ReplayMerge: Hashable, Sendable {
     package func course(
         of operation: Operation, on current: Merge.Current?, declaration: EntityDeclaration
     ) -> Course {
-        let record = current.map { HealedRecord($0, shared: shared, declaration: declaration) }
+        let record = current.map { ReplayedRecord($0, shared: shared, declaration: declaration) }
         switch (operation.kind, record) {
         case (.delete, let record?):
             return record.current.data == nil ? delete(again: operation, record) : delete(operation, record)
@@ -63,7 +63,7 @@ package struct ReplayMerge: Hashable, Sendable {
 // MARK: - Edits
 
 extension ReplayMerge {
-    private func edit(_ operation: Operation, _ record: HealedRecord) -> Course {
+    private func edit(_ operation: Operation, _ record: ReplayedRecord) -> Course {
         var edit = operation
         // Where the later edit wins, the order in which edits come does not matter anyway.
         if record.declaration.conflict != .lastEditWins {
@@ -85,7 +85,7 @@ extension ReplayMerge {
         return .goesOn(edit)
     }
 
-    private func edit(deleted operation: Operation, _ record: HealedRecord) -> Course {
+    private func edit(deleted operation: Operation, _ record: ReplayedRecord) -> Course {
         if yields(toDeletion: record.deletionPlace) { return .stands }
         guard let base = operation.baseVersion else { return .goesOn(operation) }
         // Made on a row that came after this deletion.
@@ -101,13 +101,13 @@ extension ReplayMerge {
 
 extension ReplayMerge {
     /// A deletion that is later than the one which stands has to be remembered: what lies between must not come back.
-    private func delete(again operation: Operation, _ record: HealedRecord) -> Course {
+    private func delete(again operation: Operation, _ record: ReplayedRecord) -> Course {
         // A deletion without a version is later than all that was lost, also than the row that it has deleted.
         let isLater = original.map { $0 > record.deletionPlace } ?? isLost(operation)
         return isLater ? .write(nil) : .stands
     }
 
-    private func delete(_ operation: Operation, _ record: HealedRecord) -> Course {
+    private func delete(_ operation: Operation, _ record: ReplayedRecord) -> Course {
         guard let data = record.current.data else { return .stands }
         if let original {
             if record.wasMadeAnew(after: original, data) {
@@ -127,7 +127,7 @@ extension ReplayMerge {
 }
 
 /// A record as it stands, seen from a lost history.
-private struct HealedRecord {
+private struct ReplayedRecord {
     let current: Merge.Current
     let shared: Version
     let declaration: EntityDeclaration
@@ -194,8 +194,8 @@ extension Operation {
 }
 
 extension ScopeHistory {
-    /// Whether what a device would replay is in this history already. Before all nothing had a version: that name
-    /// does not say in which history it was.
+    /// Whether what a device would replay is in this history already. The epoch before the first write had no versions,
+    /// so that its name does not say in which history an operation was.
     package func contains(_ original: Operation.Original) -> Bool {
         guard let version = original.version, let epoch = Epoch(text: original.epoch), knows(epoch), !epoch.isBeforeAll
         else { return false }

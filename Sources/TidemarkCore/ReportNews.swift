@@ -11,8 +11,8 @@ extension DeviceReport {
         return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * power
     }
 
-    /// Beginnings of the ages that count as different ones, in seconds: a minute, an hour, a day, a week.
-    private static let ages: [Int64] = [60, 3600, 86_400, 604_800]
+    /// Beginnings of the ages that count as different ones: a minute, an hour, a day, a week.
+    private static let ageSteps: [Duration] = [.seconds(60), .seconds(3600), .seconds(86_400), .seconds(604_800)]
 
     /// Whether it says something that another one did not. An age grows by itself.
     package func isNews(after known: DeviceReport?) -> Bool {
@@ -22,5 +22,5 @@ extension DeviceReport {
         return isOlder || self != known
     }
 
-    private static func step(_ age: Int64?) -> Int? { age.map { age in ages.count { $0 <= age } } }
+    private static func step(_ age: Duration?) -> Int? { age.map { age in ageSteps.count { $0 <= age } } }
 }

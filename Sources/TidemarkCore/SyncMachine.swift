@@ -18,8 +18,8 @@ package struct SyncMachine: Hashable, Sendable {
         case filling
         /// Backing off, or asked to by the server. Goes to `exchanging` then, when nudged, or when the user asks.
         case waiting(until: Instant)
-        /// The app or the operator must act. Goes to `exchanging` when nudged or when the user asks, and at `until`:
-        /// nobody says when they have.
+        /// The app or the operator must act. Goes to `exchanging` when nudged or when the user asks, and at `until`,
+        /// because the device is not told when they have.
         case stopped(FailureClass, until: Instant)
     }
 
@@ -79,8 +79,8 @@ package struct SyncMachine: Hashable, Sendable {
     }
 
     package private(set) var state: State = .idle
-    /// Failures since an exchange last went through. The app's start, its nudge and the user's asking try at once, and
-    /// leave the number as it is: where that fails, the next wait is the longer one.
+    /// Failures since an exchange or a page of a snapshot last went through. The app's start, its nudge and the user's
+    /// asking try at once, and leave the number as it is: where that fails, the next wait is the longer one.
     package private(set) var failures: Int
     package private(set) var settings: Settings
     /// Woken while busy: once more when this is done.

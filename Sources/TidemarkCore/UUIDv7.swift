@@ -21,7 +21,8 @@ package struct UUIDv7: Hashable, Sendable {
             low += 1 + random.0 & 0xffff_ffff
             high += low >> 62
             low &= Self.lowMask
-            // Never in one millisecond in practice; then the next one is borrowed.
+            // The counter is used up, which takes more ids than a millisecond has room for: the next millisecond is
+            // taken early.
             if high > Self.highMask { begin((milliseconds + 1) & Self.timeMask, random) }
         }
         return bytes

@@ -5,7 +5,7 @@
     /// Bytes of bodies that are on their way, of all requests and of each caller (I14). While others wait for room,
     /// the body that has been on its way for longest is the first to go.
     package final class BodyBudget: Sendable {
-        /// A caller may have one part in so many of the whole.
+        /// The bodies of one caller may take up to the limit divided by this.
         private static let shares = 2
         /// The first bytes of each count for nobody: connections bound their sum, and a body that is no larger is never
         /// held up by others.

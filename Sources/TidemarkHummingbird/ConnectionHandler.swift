@@ -134,7 +134,7 @@
         private func watchUpload(_ context: ChannelHandlerContext) {
             deadline?.cancel()
             let before = uploadedBytes
-            let seconds = Int(limits.requestTimeout.components.seconds)
+            let seconds = Int(limits.requestTimeout.wholeSeconds)
             let least = limits.blobRate.multipliedReportingOverflow(by: max(1, seconds))
             let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
             deadline = context.eventLoop.scheduleTask(in: TimeAmount(limits.requestTimeout)) {

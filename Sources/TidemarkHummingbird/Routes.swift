@@ -152,7 +152,8 @@
                     _ = try await self.changes(in: "health", since: nil, limit: 1, access: .read(as: "health"))
                     return .json(Array(#"{"live":true,"ready":true\#(self.hookHealth)}"#.utf8), to: request)
                 } catch {
-                    context.logger.error("The store does not answer.", metadata: ["error": "\(error)"])
+                    context.logger.error(
+                        "The store does not answer.", metadata: ["error": "\(String(describing: error).printable)"])
                     let body = Array(#"{"live":true,"ready":false\#(self.hookHealth)}"#.utf8)
                     return .json(body, status: .serviceUnavailable, to: request)
                 }

@@ -73,7 +73,10 @@
             }
             context.logger.error(
                 "A request failed.",
-                metadata: ["method": "\(request.method)", "path": "\(request.loggedPath)", "error": "\(error)"])
+                metadata: [
+                    "method": "\(request.method)", "path": "\(request.loggedPath)",
+                    "error": "\(String(describing: error).printable)",
+                ])
             if error is StoreUnavailable { return Problem(.unavailable, "The store cannot do this for a while.") }
             return Problem(.internalError, "The request could not be carried out.")
         }
@@ -113,12 +116,13 @@
     }
 
     extension Request {
-        /// The path without a shared page's token, which whoever reads the log could ask with.
+        /// The path without a shared page's token, which whoever reads the log could ask with, and without what could
+        /// begin a line of its own.
         fileprivate var loggedPath: String {
-            var parts = uri.path.split(separator: "/", omittingEmptySubsequences: false)
-            guard parts.count > 1, parts[parts.count - 2] == "pages" else { return uri.path }
-            parts[parts.count - 1] = "…"
-            return parts.joined(separator: "/")
+            // The router passes over empty parts, so that a slash more does not hide where the token is.
+            let parts = uri.path.split(separator: "/")
+            guard parts.count > 1, parts[parts.count - 2] == "pages" else { return uri.path.printable }
+            return "/\(parts.dropLast().joined(separator: "/"))/…".printable
         }
     }
 

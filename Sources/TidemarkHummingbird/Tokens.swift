@@ -56,10 +56,45 @@
         }
     }
 
-    /// Why a secret cannot sign tokens.
-    public enum TokenSecretError: Error, Hashable, Sendable {
-        /// It has fewer bytes than the mark that it makes; a key of that size can be guessed.
-        case tooShort(bytes: Int, needed: Int)
+    /// Why a secret cannot sign tokens. The description is safe to log: it holds nothing of the secret.
+    public struct TokenSecretError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The kind of an error, as a name that stays: compare it with the constants here, and treat others as your
+        /// program treats an error that it does not know. A later version may add some.
+        public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+            /// The name, such as `secret_too_short`.
+            public var rawValue: String
+
+            /// Makes a code from its name.
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            private init(_ rawValue: String) { self.rawValue = rawValue }
+
+            /// The name.
+            public var description: String { rawValue }
+
+            /// The secret has fewer bytes than the mark that it makes; a key of that size can be guessed.
+            public static let secretTooShort = Code("secret_too_short")
+
+            /// All codes of this version, for documents and tests.
+            public static let all: [Code] = [.secretTooShort]
+        }
+
+        /// The kind of the error.
+        public var code: Code
+        /// The error's context.
+        public var detail: String
+        /// The remedy, for people.
+        public var hint: String
+
+        /// Makes an error, for tests.
+        public init(_ code: Code, _ detail: String, hint: String) {
+            self.code = code
+            self.detail = detail
+            self.hint = hint
+        }
+
+        /// The error in one line, for a log.
+        public var description: String { "\(code): \(detail) \(hint)" }
     }
 
     /// Signs tokens, with HS256.
@@ -144,7 +179,9 @@
 
         fileprivate init(secret: [UInt8]) async throws(TokenSecretError) {
             guard secret.count >= Self.secretBytes else {
-                throw .tooShort(bytes: secret.count, needed: Self.secretBytes)
+                throw TokenSecretError(
+                    .secretTooShort, "The secret has \(secret.count) bytes.",
+                    hint: "Take one of at least \(Self.secretBytes) random bytes.")
             }
             self.init()
             add(hmac: HMACKey(from: secret), digestAlgorithm: .sha256)

@@ -66,7 +66,7 @@ extension ObjectCache {
                 INSERT INTO tidemark_object (class, id, modified, json) VALUES (?, ?, ?, ?)
                 ON CONFLICT DO UPDATE SET modified = excluded.modified, json = excluded.json, missing = 0
                 """)
-        try statement.execute(arguments: [name, object.id.text, object.lastModifiedAt, Data(object.json)])
+        try statement.execute(arguments: [name, object.id.text, object.lastModifiedAt.milliseconds, Data(object.json)])
     }
 
     /// An id that the server names as one to drop. Of all objects of a class: it is gone, from every collection. Of a

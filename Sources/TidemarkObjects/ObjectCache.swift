@@ -191,6 +191,6 @@ extension StoredObject {
     fileprivate init?(_ row: Row) {
         guard let id = RecordID(row[0]) else { return nil }
         let json: Data = row[2]
-        self.init(id: id, lastModifiedAt: row[1], json: [UInt8](json))
+        self.init(id: id, lastModifiedAt: Date(milliseconds: row[1]), json: [UInt8](json))
     }
 }

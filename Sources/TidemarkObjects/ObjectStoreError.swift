@@ -59,7 +59,8 @@ public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertib
     /// The remedy, for people.
     public var hint: String
 
-    init(_ code: Code, _ detail: String, hint: String) {
+    /// Makes an error, for previews and tests.
+    public init(_ code: Code, _ detail: String, hint: String) {
         self.code = code
         self.detail = detail
         self.hint = hint

@@ -141,7 +141,7 @@ public final class StampedStore: Sendable {
 
     // MARK: Parts
 
-    private var milliseconds: Int64 { Int64((now().timeIntervalSince1970 * 1000).rounded()) }
+    private var milliseconds: Int64 { now().milliseconds }
 
     private static func check(_ entity: String) throws(ObjectStoreError) {
         guard Identifier.isEntity(entity) else {
@@ -209,6 +209,13 @@ public struct StampedItem: Hashable, Sendable, Identifiable {
     public let id: RecordID
     /// Its fields.
     public let fields: [String: Value]
+
+    /// Makes an item, for previews and tests.
+    public init(entity: String, id: RecordID, fields: [String: Value]) {
+        self.entity = entity
+        self.id = id
+        self.fields = fields
+    }
 }
 
 /// An edit that the server did not take.
@@ -223,6 +230,20 @@ public struct StampedRefusal: Hashable, Sendable {
     public let code: String
     /// A sentence that says why the server did not take it.
     public let detail: String
+
+    /// Makes a refusal, for previews and tests.
+    public init(entity: String, id: RecordID, fields: [String: Value]? = nil, code: String, detail: String) {
+        self.entity = entity
+        self.id = id
+        self.fields = fields
+        self.code = code
+        self.detail = detail
+    }
+}
+
+extension StampedRefusal: CustomStringConvertible {
+    /// A sentence for a log, without the fields: `word tide was not taken: It is too large. (record_too_large)`.
+    public var description: String { "\(entity) \(id) was not taken: \(detail) (\(code))".printable }
 }
 
 /// The result of a sync.
@@ -231,4 +252,15 @@ public struct StampedReport: Hashable, Sendable {
     public var sent = 0
     /// Items that came, of which some may be the winners over edits of this device's.
     public var received = 0
+
+    /// Makes a report, for previews and tests; without arguments, one of nothing.
+    public init(sent: Int = 0, received: Int = 0) {
+        self.sent = sent
+        self.received = received
+    }
+}
+
+extension StampedReport: CustomStringConvertible {
+    /// A sentence for a log or a screen: `Sent 3 edits, received 1 item.`
+    public var description: String { "Sent \(counted(sent, "edit")), received \(counted(received, "item"))." }
 }

@@ -5,10 +5,17 @@ public import TidemarkWire
 public struct StoredObject: Hashable, Sendable, Identifiable {
     /// Its id within its class.
     public let id: RecordID
-    /// When it was last written, by the server's clock, in milliseconds since 1970.
-    public let lastModifiedAt: Int64
+    /// When it was last written, by the server's clock.
+    public let lastModifiedAt: Date
     /// The JSON object, with `id` and `lastModifiedAt` in it.
     public let json: [UInt8]
+
+    /// Makes an object from its parts, for previews and tests.
+    public init(id: RecordID, lastModifiedAt: Date, json: [UInt8]) {
+        self.id = id
+        self.lastModifiedAt = lastModifiedAt
+        self.json = json
+    }
 
     /// A member's value: text, a number, bytes or `.null`; `nil` where there is no such member, or where it is `true`,
     /// `false`, a list or an object. Those come by ``decode(_:with:)``.
@@ -59,7 +66,7 @@ extension StoredObject {
             }
         }
         guard let id, let time else { throw JSONError(.missingMember, at: start) }
-        self.init(id: id, lastModifiedAt: time, json: Array(reader.bytes[start..<reader.index]))
+        self.init(id: id, lastModifiedAt: Date(milliseconds: time), json: Array(reader.bytes[start..<reader.index]))
     }
 
     /// Reads a document that is one object.

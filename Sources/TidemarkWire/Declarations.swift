@@ -124,14 +124,14 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     /// The record stays deleted; the edit is refused, or listed as lost. The default.
     case win
-    /// The record lives, with the edit; where it was deleted already, the edit replays it.
+    /// The record lives, with the edit; where it was deleted already, the edit brings it back.
     case lose
 }
 
 /// How many records of an entity one user may delete in one scope, over a while, before the server takes no more
 /// deletes that nobody has confirmed. Rows that move to another scope do not count.
 public struct DeleteBrake: Hashable, Sendable {
-    /// Records that are deleted without a word.
+    /// Records that one user may delete without a confirmation.
     public var rows: Int
     /// Over how long they are counted.
     public var window: Duration
@@ -188,7 +188,7 @@ package struct Declarations: Hashable, Sendable {
             if let brake = entity.brake {
                 writer.raw(",\"brake\":{\"rows\":")
                 writer.integer(Int64(brake.rows))
-                writer.member("window", brake.window.components.seconds)
+                writer.member("window", brake.window.wholeSeconds)
                 writer.raw("}")
             }
             if !entity.defaults.isEmpty {

@@ -1,10 +1,11 @@
 /// A device's word on itself in one scope, for the view that its operator has of all devices (W100). It is shown and
 /// nothing else: no rule of the server's asks for it.
 public struct DeviceReport: Hashable, Sendable {
-    /// Edits that wait on the device and are not in the request that tells of them, rounded down.
+    /// The device's edits that are pending, sent or blocked and are not in the request that tells of them, rounded
+    /// down.
     public var pending: Int64 = 0
-    /// The age of the oldest of them in seconds, when it was told.
-    public var oldest: Int64?
+    /// How long the oldest of them had waited when it was told. Fractions of a second are not told, nor kept.
+    public var oldest: Duration?
     /// Refused edits that wait for somebody's word, rounded down.
     public var refused: Int64 = 0
     /// Rows that the device keeps outside their tables, rounded down.
@@ -37,6 +38,19 @@ public struct DeviceReport: Hashable, Sendable {
     }
 }
 
+extension DeviceReport: CustomStringConvertible {
+    /// A sentence for a log: `3 edits waiting, the oldest for 60 seconds; 1 refused; network_unavailable.`
+    public var description: String {
+        let parts = [
+            "\(counted(pending, "edit")) waiting"
+                + (oldest.map { ", the oldest for \(counted($0.wholeSeconds, "second"))" } ?? ""),
+            refused > 0 ? "\(refused) refused" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
+            error?.printable,
+        ]
+        return parts.compactMap(\.self).joined(separator: "; ") + "."
+    }
+}
+
 extension String {
     /// Whether it is a text of one line, of a byte at least and so many at most, that moves nothing on a screen.
     package func isPlain(bytes limit: Int) -> Bool {
@@ -66,7 +80,7 @@ extension DeviceReport {
             try seen.insert(name, of: reader)
             switch reader.string(name) {
             case "pending": report.pending = try reader.number(in: Limits.reportCounts) ?? 0
-            case "oldest": report.oldest = try reader.number(in: ages)
+            case "oldest": report.oldest = try reader.number(in: ages).map { .seconds($0) }
             case "refused": report.refused = try reader.number(in: Limits.reportCounts) ?? 0
             case "quarantined": report.quarantined = try reader.number(in: Limits.reportCounts) ?? 0
             case "app": report.app = try reader.plainText(bytes: Limits.reportTextBytes)
@@ -88,7 +102,7 @@ extension DeviceReport {
         }
         writer.raw("{\"pending\":")
         writer.integer(pending)
-        if let oldest { writer.member("oldest", oldest) }
+        if let oldest { writer.member("oldest", oldest.wholeSeconds) }
         if refused > 0 { writer.member("refused", refused) }
         if quarantined > 0 { writer.member("quarantined", quarantined) }
         if let app { writer.member("app", app) }

@@ -1,4 +1,5 @@
-/// A pull parser over borrowed bytes: it scans a document once, allocates nothing, and checks every index.
+/// A pull parser over borrowed bytes: it scans a document once, allocates for nothing but the texts and reals that it
+/// gives out, and checks every index.
 ///
 /// The buffer must outlive the reader; callers use it inside one `withUnsafeBytes`.
 package struct JSONReader {

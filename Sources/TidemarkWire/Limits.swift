@@ -1,4 +1,4 @@
-/// The named limits of the wire, with the defaults of Protocol.md. A server may be configured otherwise.
+/// The named limits of a server, with their defaults (Limits.md). A server may be configured otherwise.
 public struct Limits: Hashable, Sendable {
     /// Changes on one page, at most, unless asked otherwise.
     public var defaultPage = 500
@@ -110,7 +110,7 @@ package enum BlobAddress {
     /// Behind where the protocol is mounted.
     package static let folder = "blobs"
     package static let offsetHeader = "Upload-Offset"
-    /// Blobs are kept in pieces of so many bytes: of an upload that is cut, whole ones stay.
+    /// A blob's bytes are taken in, and read, in pieces of so many bytes at most.
     package static let pieceBytes = 256 << 10
 
     /// Whether a request's target is a blob, wherever the protocol is mounted.

@@ -1,8 +1,10 @@
+public import Foundation
+
 /// What an operator asks of a device in one scope (W108). A newer one takes the place of the one before, of a stop and
 /// of a slowing too.
 public enum Remedy: Hashable, Sendable {
-    /// Ask and send at most once in so many seconds, for a day at most.
-    case slowDown(seconds: Int64)
+    /// Ask and send at most once in an interval, for a day at most. Fractions of a second are dropped.
+    case slowDown(interval: Duration)
     /// Fill the scope anew, and keep all edits.
     case refill
     /// Compare the tables with the server's records once, and put right what differs.
@@ -12,8 +14,8 @@ public enum Remedy: Hashable, Sendable {
     /// Nothing: what was asked before is over.
     case clear
 
-    /// The seconds that a slowing may ask for.
-    public static let intervals: ClosedRange<Int64> = 1...86_400
+    /// The intervals that a slowing may ask for.
+    public static let intervals: ClosedRange<Duration> = Duration.seconds(1)...Duration.seconds(86_400)
     /// Bytes of a stop's message, at most.
     public static let messageBytes = 500
 
@@ -28,12 +30,22 @@ public enum Remedy: Hashable, Sendable {
         }
     }
 
+    /// The same, as it travels and is kept: an interval in whole seconds.
+    package var inWholeSeconds: Remedy {
+        switch self {
+        case .slowDown(let interval): .slowDown(interval: .seconds(interval.wholeSeconds))
+        case .refill, .verify, .stop, .clear: self
+        }
+    }
+
     /// `nil` for a kind that this version does not know.
+    ///
+    /// - Parameter interval: in seconds.
     fileprivate init?(kind: String?, interval: Int64?, message: String?) {
         switch kind {
         case "slowDown":
             guard let interval else { return nil }
-            self = .slowDown(seconds: interval)
+            self = .slowDown(interval: .seconds(interval))
         case "refill": self = .refill
         case "verify": self = .verify
         case "stop": self = .stop(message: message ?? "")
@@ -87,7 +99,7 @@ package struct NumberedRemedy: Hashable, Sendable {
             switch label {
             case "number": number = try reader.number(in: Limits.remedyNumbers)
             case "kind": kind = try reader.plainText(bytes: Limits.reportTextBytes)
-            case "interval": interval = try reader.number(in: Remedy.intervals)
+            case "interval": interval = try reader.number(in: Remedy.intervals.wholeSeconds)
             case "message": message = try reader.plainText(bytes: Remedy.messageBytes)
             default: return false
             }
@@ -104,15 +116,15 @@ public struct KeptRemedy: Hashable, Sendable {
     public var number: Int64
     /// The remedy.
     public var remedy: Remedy
-    /// When the operator asked for it, in milliseconds since 1970.
-    public var asked: Int64
+    /// When the operator asked for it.
+    public var asked: Date
     /// The device's word on it; `nil` while it has not told any.
     public var outcome: RemedyOutcome?
-    /// When it told that, in milliseconds since 1970.
-    public var told: Int64?
+    /// When it told that.
+    public var told: Date?
 
     /// Makes one that nobody has heard of yet.
-    public init(number: Int64, remedy: Remedy, asked: Int64) {
+    public init(number: Int64, remedy: Remedy, asked: Date) {
         (self.number, self.remedy, self.asked) = (number, remedy, asked)
     }
 
@@ -132,8 +144,8 @@ public struct KeptRemedy: Hashable, Sendable {
         writer.raw("{\"number\":")
         writer.integer(number)
         writer.members(of: remedy)
-        writer.member("asked", asked)
-        if let told { writer.member("told", told) }
+        writer.member("asked", asked.milliseconds)
+        if let told { writer.member("told", told.milliseconds) }
         if let outcome {
             writer.memberName("outcome")
             outcome.append(to: &writer)
@@ -156,8 +168,8 @@ public struct KeptRemedy: Hashable, Sendable {
             }
         }
         guard let number = parts.number, let remedy = parts.remedy else { return nil }
-        var kept = KeptRemedy(number: number, remedy: remedy, asked: asked)
-        (kept.told, kept.outcome) = (told, outcome)
+        var kept = KeptRemedy(number: number, remedy: remedy, asked: Date(milliseconds: asked))
+        (kept.told, kept.outcome) = (told.map(Date.init(milliseconds:)), outcome)
         return kept
     }
 }
@@ -167,7 +179,7 @@ extension JSONWriter {
     fileprivate mutating func members(of remedy: Remedy) {
         member("kind", remedy.kind)
         switch remedy {
-        case .slowDown(let seconds): member("interval", seconds)
+        case .slowDown(let interval): member("interval", interval.wholeSeconds)
         case .stop(let message): member("message", message)
         case .refill, .verify, .clear: break
         }

@@ -64,3 +64,10 @@ public struct RemedyOutcome: Hashable, Sendable {
         return outcome
     }
 }
+
+extension RemedyOutcome: CustomStringConvertible {
+    /// A sentence for a log: `Remedy 7: failed, network_unavailable.`
+    public var description: String {
+        "Remedy \(number): \(result.rawValue)\(code.map { ", \($0.printable)" } ?? "")."
+    }
+}

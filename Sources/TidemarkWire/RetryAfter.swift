@@ -10,7 +10,7 @@ package enum RetryAfter {
     package static func milliseconds(_ header: String, now: Int64) -> Int64? {
         let text = header.trimmingSpaces
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return date(header).map { max(0, $0.subtractingReportingOverflow(now).partialValue) }
+            return date(header).map { max(0, $0.saturatingSubtracting(now)) }
         }
         let (wait, isTooMuch) = (Int64(text) ?? .max).multipliedReportingOverflow(by: 1000)
         return isTooMuch ? .max : wait

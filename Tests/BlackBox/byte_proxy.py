@@ -47,7 +47,7 @@ def draw(dice: random.Random) -> Fault:
 class ByteProxy:
     upstream_port: int
     dice: random.Random
-    healed: bool = False
+    faults_ended: bool = False
     fault: Callable[[random.Random], Fault] = draw
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class ByteProxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            fault = Fault() if self.healed else self.fault(self.dice)
+            fault = Fault() if self.faults_ended else self.fault(self.dice)
             try:
                 far = socket.create_connection(("127.0.0.1", self.upstream_port), timeout=10)
             except OSError:

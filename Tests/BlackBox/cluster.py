@@ -52,7 +52,7 @@ def _run(report: Report, budget: Budget, cluster: Cluster) -> None:
 
 
 def _go_on(streams: list[Stream], report: Report) -> None:
-    """In each scope, since a lock that nobody gives back holds up one only."""
+    """In each scope, since a lock that nobody releases holds up one only."""
     before = [stream.acknowledged for stream in streams]
     took = patiently(lambda: all(s.acknowledged > b for s, b in zip(streams, before)), SYNC_SECONDS, pause=0.01)
     report.require(took is not None, f"no write was acknowledged in {SYNC_SECONDS} s after a fault")

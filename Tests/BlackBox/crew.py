@@ -168,7 +168,8 @@ class Crew:
         found = {}
         for member in self.members:
             stands = member.status()
-            waits = {name: stands.get(name) for name in ("pending", "sent", "quarantined") if stands.get(name)}
+            counted = ("pending", "sent", "blocked", "quarantined")
+            waits = {name: stands.get(name) for name in counted if stands.get(name)}
             refused = [one for one in stands.get("rejected", []) if one["code"] != "record_deleted"]
             if waits or refused:
                 found[member.name] = (waits, refused)

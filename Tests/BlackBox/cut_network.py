@@ -25,7 +25,7 @@ def run(report: Report, budget: Budget) -> None:
             report.add("first questions lost")
         fleet.work()
         pushers.verdict.over.wait(max(2.0, budget.left(0.7)))
-        proxy.healed = True
+        proxy.faults_ended = True
         end(report, pushers, fleet)
         for what, count in proxy.counts.items():
             report.add(f"connections {what}", count)

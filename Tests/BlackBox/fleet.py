@@ -71,7 +71,8 @@ class Fleet:
             )
             report.require(device.integrity() == "ok", f"{device.path.name} is damaged: {device.integrity()}")
             stands = device.status()
-            waits = {name: stands.get(name) for name in ("pending", "sent", "rejected", "quarantined", "conflicts")}
+            counted = ("pending", "sent", "blocked", "rejected", "quarantined", "conflicts")
+            waits = {name: stands.get(name) for name in counted}
             report.require(not any(waits.values()), f"{device.path.name} still has {waits}")
         heads = {scope["head"] for device in self.devices for scope in device.status().get("scopes", [])}
         edits = sum(device.edits for device in self.devices)

@@ -22,7 +22,7 @@ class SkipByCursor(Lie):
 
 
 class ForgetThePlace(Lie):
-    """The scan is said to be at its end, and the cursor that is given goes back, so that pages come again."""
+    """The scan is said to be at its end, and its cursor goes back, so that pages come again."""
 
     kinds = READ | {"stamp_order"}
 

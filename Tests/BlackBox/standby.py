@@ -1,4 +1,4 @@
-"""A standby that is behind takes over, and what it never had is brought back by the devices that wrote it."""
+"""A standby that is behind takes over, and what it never had is replayed by the devices that wrote it."""
 
 from __future__ import annotations
 

@@ -17,21 +17,21 @@ DISCARD_LOCAL = "--discard-local"
 class Counts:
     rows: int
     confirmed: int
-    pending: int
-    blocked: int
+    outgoing: int
+    stalled: int
     unable: int
-    # Beside the rows: deletes that wait, and rows that are kept outside of the table.
+    # Beside the rows: deletes that the server has not taken, and rows that are kept outside of the table.
     deletes: int
     quarantined: int
 
     @property
     def of_rows(self) -> int:
-        return self.confirmed + self.pending + self.blocked + self.unable
+        return self.confirmed + self.outgoing + self.stalled + self.unable
 
     @property
     def held_up(self) -> int:
         """What does not travel with the next sync by itself."""
-        return self.blocked + self.unable
+        return self.stalled + self.unable
 
 
 class Untold(AssertionError):
@@ -65,14 +65,14 @@ def names(report: dict[str, Any]) -> set[str]:
     return {str(name).lower() for name in found}
 
 
-def set_aside(report: dict[str, Any]) -> int:
+def orphaned(report: dict[str, Any]) -> int:
     """Rows and edits that are kept outside of all tables."""
     return int(report.get("orphaned", 0))
 
 
 def waits(report: dict[str, Any]) -> int:
     """Edits without a verdict."""
-    return int(report.get("pending", 0)) + int(report.get("sent", 0))
+    return sum(int(report.get(name, 0)) for name in ("pending", "sent", "blocked"))
 
 
 def conflicts(report: dict[str, Any], table: str) -> list[dict[str, Any]]:

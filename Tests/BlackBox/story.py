@@ -164,7 +164,7 @@ class Story(unittest.TestCase):
             self.assertEqual(rows, counts.rows, f"rows are not counted right: {where}")
             self.assertEqual(rows, counts.of_rows, f"rows are out of sight: {where}")
             self.assertGreaterEqual(min(vars(counts).values()), 0, where)
-        held = any(c.held_up or c.pending or c.deletes or c.quarantined for c in found.values())
+        held = any(c.held_up or c.outgoing or c.deletes or c.quarantined for c in found.values())
         if held:
             self.assertEqual(3, told.code, f"something waits in silence: {told}")
 

@@ -118,7 +118,7 @@ class StrangeDay:
         self.app.script(f"ALTER TABLE t RENAME TO away; {statement}; ALTER TABLE away RENAME TO t")
 
     def lose_scope(self) -> None:
-        """For one sync; what was not sent is set aside, and comes back with the next one."""
+        """For one sync; what was not sent is orphaned, and comes back with the next one."""
         self.app.sync(token=mint(self.app.server.secret, self.app.sub, {"elsewhere": "rw"}))
 
     def killed(self) -> None:

@@ -55,7 +55,7 @@ class InferredBrakeTests(Story):
         self.assertEqual(3, told.code, f"3,000 rewrites that nobody captured went out: {told}")
         self.assert_counted(first)
         with self.subTest("I13"):
-            self.assertEqual(3000, self.counts(first).pending + self.counts(first).blocked)
+            self.assertEqual(3000, self.counts(first).outgoing + self.counts(first).stalled)
         self.synced(second)
         self.assertEqual(0, second.count("t", "a = upper(a)"))
         self.clean(first.confirm())

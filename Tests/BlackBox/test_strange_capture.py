@@ -157,7 +157,7 @@ class DroppedTriggerTests(Story):
 
 class RenamedTableTests(Story):
     def test_a_table_renamed_with_a_new_row(self) -> None:
-        """Finding 14: `waiting: 1`, exit 3, for ever."""
+        """Finding 14: one pending edit, exit 3, for ever."""
         first, second = self.pair(SCHEMA, filled(10), TABLES)
         first.script("INSERT INTO t VALUES('new', 'n', 1); ALTER TABLE t RENAME TO t2")
         first.run("UPDATE t2 SET a = 'edited' WHERE id = 'r00003'")
@@ -229,8 +229,8 @@ class RestoredTableTests(Story):
         self.assertEqual(first.query(apart), second.query(apart))
         self.assert_counted(first, second)
         with self.subTest("I13"):
-            counts, aside = self.counts(first), standing.set_aside(first.status().json)
-            self.assertEqual(2, counts.blocked + counts.quarantined + aside, f"two rows are out of sight: {counts}")
+            counts, orphaned = self.counts(first), standing.orphaned(first.status().json)
+            self.assertEqual(2, counts.stalled + counts.quarantined + orphaned, f"two rows are out of sight: {counts}")
 
     def test_a_table_restored_with_its_triggers(self) -> None:
         """All that belongs to a table comes from a backup, capture triggers too: they stand, and saw nothing."""

@@ -38,7 +38,7 @@ class UntransportableKeyTests(Story):
         self.assert_counted(app)
         with self.subTest("I13", app=app.path.name):
             counts = self.counts(app)
-            self.assertEqual(unable, counts.unable + counts.blocked, f"{counts}")
+            self.assertEqual(unable, counts.unable + counts.stalled, f"{counts}")
             self.assertEqual(3 if unable else 0, app.status().code)
 
     def test_rows_with_null_keys_are_counted(self) -> None:
@@ -87,7 +87,7 @@ class UntransportableKeyTests(Story):
         self.assert_unable(first, 2)
 
     def test_a_scope_lost_and_regained(self) -> None:
-        """Finding 2: the row was gone, and was not set aside."""
+        """Finding 2: the row was gone, and was not orphaned."""
         first, second = self.mixed()
         first.sync()
         first.run("UPDATE t SET v = 'unsent' WHERE k = 'ok'")

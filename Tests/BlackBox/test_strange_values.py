@@ -1,5 +1,5 @@
 """Rows that differ from the server's for a reason are no edits, whatever happens to the table: values that a column
-changes, columns that only others know, rows that are kept aside, tables that travel one way."""
+changes, columns that only others know, rows that are quarantined, tables that travel one way."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ValueTests(Story):
         others = [[row for row in rows if "'r00003'" not in row] for rows in (wanted, first.dump("t"))]
         self.assertEqual(*others)
 
-    def test_rows_kept_aside_are_not_deleted_by_a_rebuild(self) -> None:
+    def test_quarantined_rows_are_not_deleted_by_a_rebuild(self) -> None:
         refusing = SCHEMA.replace("a TEXT", "a TEXT CHECK (a <> 'bad')")
         first, second = self.app("a", SCHEMA), self.app("b", refusing)
         first.script(filled(10) + "; UPDATE t SET a = 'bad' WHERE b IN (3, 4)")
@@ -70,7 +70,7 @@ class ValueTests(Story):
         self.decided(second)
         self.assert_counted(second)
         self.synced(first)
-        self.assertEqual(10, first.count("t"), "rows that were kept aside were deleted everywhere")
+        self.assertEqual(10, first.count("t"), "rows that were quarantined were deleted everywhere")
         second.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT, b INTEGER", "id, a, b"))
         self.decided(second)
         self.quiesced(first, second)
@@ -100,7 +100,7 @@ class ValueTests(Story):
         self.assertEqual(3, first.sync().code)
         self.assert_counted(first)
         with self.subTest("I13"):
-            self.assertEqual(2, self.counts(first).unable + self.counts(first).blocked)
+            self.assertEqual(2, self.counts(first).unable + self.counts(first).stalled)
         first.run("DELETE FROM t WHERE id <> 'ok'")
         self.synced(first)
         self.assert_all_confirmed(first)

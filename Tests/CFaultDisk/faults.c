@@ -38,7 +38,7 @@ void faultdisk_fail(faultdisk *disk, unsigned kinds, uint64_t n, int code, int a
     pthread_mutex_unlock(&disk->mutex);
 }
 
-void faultdisk_heal(faultdisk *disk) { faultdisk_fail(disk, 0, 0, 0, 0); }
+void faultdisk_end_faults(faultdisk *disk) { faultdisk_fail(disk, 0, 0, 0, 0); }
 
 void faultdisk_cut(faultdisk *disk) {
     pthread_mutex_lock(&disk->mutex);

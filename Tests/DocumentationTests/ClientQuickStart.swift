@@ -43,7 +43,7 @@ private func clientQuickStart(path: String, migrator: DatabaseMigrator, serverUR
     let report = try await sync.syncNow()
     print("sent \(report.pushed), applied \(report.applied) of \(report.received)")
 
-    // 6. Show what is going on. Only errors that need the app want code from you; the rest heal.
+    // 6. Show what is going on. Only errors that need the app want code from you.
     for await status in sync.statusUpdates {
         if let error = status.lastError, error.recovery == .needsApp { print(error) }
     }

@@ -13,7 +13,7 @@ private func told(isOpenToSupport: Bool) -> SyncConfiguration {
 
 private func asked(_ server: SyncServer) async throws {
     // snippet: remedies
-    try await server.remedy(.slowDown(seconds: 600), for: "phone-4711")
+    try await server.remedy(.slowDown(interval: .seconds(600)), for: "phone-4711")
     try await server.remedy(.stop(message: "Please update the app."), for: "phone-4711", in: "workspace:1")
     // end snippet
 }

@@ -7,7 +7,7 @@ enum RoomRule {
         "Sources/Tidemark", "Sources/TidemarkServer", "Sources/TidemarkSQLite", "Sources/TidemarkPostgres",
         "Tests/ClientTests",
         "Tests/ServerTests", "Tests/EndToEndTests", "Tests/SimulationTests", "Tests/CoreTests", "Tests/WireTests",
-        "Tests/DiskFaultTests",
+        "Tests/ConvergenceTests", "Tests/DiskFaultTests",
     ]
 
     static func faults(path: String) -> [Fault] {

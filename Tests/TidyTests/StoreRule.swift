@@ -1,74 +1,152 @@
 import Testing
 
-/// Each table of the client is read and written in SQL where its type is: in the room Store or, of a few, in the one
-/// file that keeps it. Everybody else asks that type. Triggers and views are SQL and may name any table; few
-/// files make their text.
-enum StoreRule {
+/// Each table of the client is read and written in SQL where its type is, in the room Store, and one file there makes it.
+/// Everybody else asks that type. Triggers and views are SQL and may name any table; few files make their text.
+struct StoreRule {
     static let home = "Sources/Tidemark/Store/"
+    /// A shadow goes with each of the app's tables, and so does a table that notes rows of a guarded one: their names
+    /// are made of the app's.
+    static let shadow = "tidemark_shadow_"
 
-    /// Tables that have another home, or a narrower one.
+    /// Tables that have a narrower home.
     private static let homes: [String: [String]] = [
-        "tidemark_operation": ["Store/Outbox/"],
-        "tidemark_alias": ["Store/", "Identity/Identity.swift"],
-        "tidemark_renaming": ["Store/", "Identity/IDSubstitution.swift"],
-        "tidemark_cascade": ["Store/", "Apply/CascadeRepair.swift"],
-        "tidemark_manifest": ["Store/", "Manifest/Manifest.swift"],
-        "tidemark_manifested": ["Store/", "Manifest/Manifest.swift"],
-        // A second typed view of it, and a question that an observation of both tables asks.
-        "tidemark_table": ["Store/", "Capture/CaptureRecord.swift", "Identity/Identity.swift"],
-        // An observation, which lies below Store.
-        "tidemark_counter": ["Store/", "File/Database+Reading.swift"],
+        "tidemark_operation": [
+            "Store/Outbox/", "Store/LibrarySchema", "Store/RecordStateRule.swift", "Store/BlobKeeping.swift",
+        ],
+        shadow: ["Store/Shadows/", "Store/RecordTable", "Store/LibrarySchema"],
     ]
-    /// What makes the text of triggers, of views, and of statements that do a trigger's work.
-    private static let triggers = [
-        "Capture/CaptureTriggers", "Capture/TriggerGuard.swift", "Capture/RecordStateView.swift",
-        "Schema/TableSchema+", "Schema/SchemaRemark.swift",
+
+    /// A file away from Store, the tables that it may name, and the cause.
+    private struct Exception {
+        let place: String
+        let tables: Set<String>
+        let because: String
+    }
+
+    private static let exceptions = [
+        Exception(
+            place: "Schema/TableSchema.swift", tables: [shadow], because: "a table's shape says what they are called"),
+        Exception(
+            place: "Schema/TableSchema+Statements.swift", tables: [shadow, "tidemark_counter"],
+            because: "the statements for one record are made once, with its table's shape, which lies below Store"),
+        Exception(
+            place: "Schema/TableSchema+Reading.swift", tables: ["tidemark_applying"],
+            because: "triggers of the app's own may ask for it, and are looked through for that"),
+        Exception(
+            place: "Schema/SchemaRemark.swift", tables: ["tidemark_applying"],
+            because: "its advice is SQL for the app's own triggers"),
+        Exception(
+            place: "File/Database+Reading.swift", tables: ["tidemark_counter"],
+            because: "an observation of the app's begins with it, and lies below Store"),
+        Exception(
+            place: "Manifest/Manifest.swift", tables: ["tidemark_manifest", "tidemark_manifested"],
+            because: "the manifest is a room of its own, and this is the type of its two tables"),
+        Exception(
+            place: "Capture/CaptureTriggers",
+            tables: [shadow, "tidemark_applying", "tidemark_blob_change", "tidemark_counter", "tidemark_quarantine"],
+            because: "triggers run in the app's statements, and are one text each"),
+        Exception(
+            place: "Capture/RecordStateView.swift", tables: [shadow, "tidemark_first_capture"],
+            because: "the view is one text, beside what it says of each record"),
     ]
 
     /// The library's tables and views, by what makes them.
-    static func tables(in files: [Repository.File]) -> Set<String> {
-        files.filter { $0.path.hasPrefix(home) }.reduce(into: []) { names, file in
+    let tables: Set<String>
+    /// Constants that hold a table's name, with the name of their type.
+    let aliases: [String: String]
+
+    init(files: [Repository.File]) {
+        let store = files.filter { $0.path.hasPrefix(Self.home) }
+        let tables: Set<String> = store.reduce(into: []) { names, file in
             names.formUnion(file.text.matches(of: /CREATE (?:TABLE|VIEW) (tidemark_[a-z_]+)\b/).map { String($0.1) })
+        }
+        self.tables = tables
+        aliases = store.reduce(into: [:]) { aliases, file in
+            let type = (file.path.split(separator: "/").last ?? "").prefix { $0 != "." && $0 != "+" }
+            for match in file.text.matches(of: /static let (\w+)(?:: String)? = "(tidemark_[a-z_]+)"/)
+            where tables.contains(String(match.2)) {
+                aliases["\(type).\(match.1)"] = String(match.2)
+            }
         }
     }
 
-    static func faults(path: String, text: String, tables: Set<String>) -> [Fault] {
+    func faults(path: String, text: String) -> [Fault] {
         guard path.hasPrefix("Sources/Tidemark/") else { return [] }
         let place = path.dropFirst("Sources/Tidemark/".count)
         return SwiftText(text).lines.enumerated().flatMap { index, line -> [Fault] in
             guard !line.trimmedOfSpace().hasPrefix("//") else { return [] }
-            return named(in: line, of: tables).filter { table in
-                let homes = homes[table] ?? ["Store/"]
-                let isTrigger = table != "tidemark_operation" && triggers.contains { place.hasPrefix($0) }
-                return !isTrigger && !homes.contains { place.hasPrefix($0) }
-            }.map { Fault(path: path, line: index + 1, message: "'\($0)' is named in SQL away from its type") }
+            var messages = named(in: line).filter { !Self.mayName($0, at: place) }.sorted()
+                .map { "'\($0)' is named in SQL away from its type" }
+            if makesTable(line), !place.hasPrefix("Store/LibrarySchema") {
+                messages.append("a table or an index of the library's is made away from LibrarySchema")
+            }
+            return messages.map { Fault(path: path, line: index + 1, message: $0) }
         }
     }
 
-    /// A shadow's column has the name of the table of scopes.
-    private static func named(in line: String, of tables: Set<String>) -> Set<String> {
-        var names = Set(line.matches(of: /\btidemark_[a-z_]+\b/).map { String($0.0) }).intersection(tables)
-        if !line.contains(/(?:FROM|INTO|UPDATE|JOIN)\s+(?:main\.)?tidemark_scope\b/) { names.remove("tidemark_scope") }
-        if line.contains(/\bOutbox\.table\b/) { names.insert("Outbox.table") }
+    private static func mayName(_ table: String, at place: Substring) -> Bool {
+        (homes[table] ?? ["Store/"]).contains { place.hasPrefix($0) }
+            || exceptions.contains { place.hasPrefix($0.place) && $0.tables.contains(table) }
+    }
+
+    /// The tables that a line names, by whichever name.
+    private func named(in line: String) -> Set<String> {
+        var names = Set(line.matches(of: /tidemark_[a-z_]+/).map { String($0.0) }).intersection(tables)
+        if !Self.namesScopes(line) { names.remove("tidemark_scope") }
+        for (alias, table) in aliases where line.contains(alias) { names.insert(table) }
+        if line.contains(/Marks\.(?:counter|clock)SQL/) { names.insert("tidemark_counter") }
+        if Self.namesShadow(line) { names.insert(Self.shadow) }
         return names
+    }
+
+    /// Whether a line names shadows, or one of their columns. The view of how records stand has a column of that name.
+    private static func namesShadow(_ line: String) -> Bool {
+        let line = line.replacing(/forColumn: "tidemark_state"/, with: "")
+        let columns =
+            /tidemark_(?:row|state|version|bases|mark|since|edited|routing_scope|group|gone|was)(?![a-z_])/
+        return line.contains(columns) || line.contains(/tidemark\\*_(?:shadow|touched)\\*_/)
+            || line.contains(/(?:shadow|touched)(?:SQL|Name|Prefix)/)
+            || line.contains(/shadows?\.sql(?![A-Za-z])|(?:Shadow|Touched)Table\(.*\)\.sql(?![A-Za-z])/)
+            || line.contains(/tidemark_scope(?![a-z_])/) && !namesScopes(line)
+    }
+
+    /// Whether a line names the table of scopes, and not the column of a shadow that is called so too.
+    private static func namesScopes(_ line: String) -> Bool {
+        line.contains(/(?:FROM|INTO|UPDATE|JOIN|TABLE)\s+(?:main\.)?tidemark_scope(?![a-z_])/)
+    }
+
+    /// Whether a line makes a table, an index or a view of the library's; tables of a connection's own are none.
+    private func makesTable(_ line: String) -> Bool {
+        line.contains(/CREATE (?:TABLE|VIEW|(?:UNIQUE )?INDEX) (?:IF NOT EXISTS )?tidemark_/)
+            || line.contains(/CREATE TABLE (?:IF NOT EXISTS )?\\\(/)
+            || line.contains(/CREATE (?:UNIQUE )?INDEX .*(?:ON |tidemark_(?:group|mark)_).*(?:shadow|touched)SQL/)
     }
 }
 
 @Suite("Tables of the library where their types are")
 struct StoreRuleTests {
-    @Test("Nobody else names them in SQL")
+    @Test("Nobody else names them in SQL, and one file makes them")
     func homes() {
-        let tables = StoreRule.tables(in: Repository.files)
-        #expect(tables.isSuperset(of: ["tidemark_operation", "tidemark_quarantine", "tidemark_blob_file"]))
-        expectNone(Repository.faults(in: ["Sources"]) { StoreRule.faults(path: $0, text: $1, tables: tables) })
+        let rule = StoreRule(files: Repository.files)
+        #expect(rule.tables.isSuperset(of: ["tidemark_operation", "tidemark_quarantine", "tidemark_blob_file"]))
+        #expect(rule.aliases["Outbox.table"] == "tidemark_operation")
+        expectNone(Repository.faults(in: ["Sources"]) { rule.faults(path: $0, text: $1) })
+    }
+
+    private static let rule = StoreRule(files: [
+        Repository.File(
+            path: StoreRule.home + "LibrarySchema+Tables.swift",
+            text: ["operation", "orphan", "scope", "counter"].map { "CREATE TABLE tidemark_\($0)(id)\n" }.joined()),
+        Repository.File(
+            path: StoreRule.home + "Outbox/Outbox.swift", text: #"static let table = "tidemark_operation""# + "\n"),
+    ])
+
+    private func lines(_ place: String, _ text: String) -> [Int] {
+        Self.rule.faults(path: "Sources/\(place)", text: text).map(\.line)
     }
 
     @Test("A statement elsewhere is found, at its line")
     func planted() {
-        func lines(_ place: String, _ text: String) -> [Int] {
-            let tables: Set = ["tidemark_operation", "tidemark_orphan", "tidemark_scope", "tidemark_counter"]
-            return StoreRule.faults(path: "Sources/\(place)", text: text, tables: tables).map(\.line)
-        }
         let sent = "let sql =\n    \"SELECT 1 FROM tidemark_operation\"\n"
         #expect(lines("Tidemark/Apply/A.swift", sent) == [2] && lines("Tidemark/Store/A.swift", sent) == [2])
         #expect(lines("Tidemark/Store/Outbox/A.swift", sent).isEmpty && lines("TidemarkTesting/A.swift", sent).isEmpty)
@@ -76,9 +154,38 @@ struct StoreRuleTests {
         #expect(lines("Tidemark/Scopes/A.swift", orphan) == [1] && lines("Tidemark/Store/A.swift", orphan).isEmpty)
         #expect(lines("Tidemark/Scopes/A.swift", "// of tidemark_orphan\n").isEmpty)
         #expect(lines("Tidemark/Scopes/A.swift", #""SELECT 1 FROM \(Outbox.table)""#) == [1])
+        #expect(lines("Tidemark/Store/A.swift", #""SELECT 1 FROM \(Outbox.table)""#) == [1])
         #expect(lines("Tidemark/Scopes/A.swift", #""SELECT name FROM tidemark_scope""#) == [1])
-        #expect(lines("Tidemark/Scopes/A.swift", #""WHERE tidemark_scope = ?1""#).isEmpty)
         #expect(lines("Tidemark/Capture/CaptureTriggers.swift", #""UPDATE tidemark_counter""#).isEmpty)
+        #expect(lines("Tidemark/Capture/CaptureTriggers.swift", #""DELETE FROM tidemark_orphan""#) == [1])
         #expect(lines("Tidemark/Capture/Installation.swift", #""UPDATE tidemark_counter""#) == [1])
+        #expect(lines("Tidemark/Capture/Installation.swift", #""SET clock = \(Marks.clockSQL)""#) == [1])
+    }
+
+    @Test(
+        "A shadow is found by its name, however that is written, and by its columns",
+        arguments: [
+            #""SELECT 1 FROM \(shape.shadowSQL)""#, #""DELETE FROM \(shape.touchedSQL)""#,
+            "TableSchema.shadowPrefix + name", #"quoted("tidemark_shadow_\(table)")"#,
+            #""name LIKE 'tidemark\\_shadow\\_%'""#, #""WHERE tidemark_scope = ?1""#, #""tidemark_mark IS NOT NULL""#,
+            #""WHERE s.tidemark_gone = 1""#, #""SELECT 1 FROM \(ShadowTable(shape).sql)""#, #""FROM \(shadows.sql)""#,
+        ])
+    func shadows(_ text: String) {
+        #expect(lines("Tidemark/Scopes/A.swift", text) == [1] && lines("Tidemark/Store/A.swift", text) == [1])
+        #expect(lines("Tidemark/Store/Shadows/A.swift", text).isEmpty)
+        #expect(lines("Tidemark/Scopes/A.swift", "/// \(text)\n").isEmpty)
+    }
+
+    @Test(
+        "A table, an index or a view that another file makes is found; one of a connection's own is none",
+        arguments: [
+            (#""CREATE TABLE tidemark_new(id)""#, true),
+            (#""CREATE UNIQUE INDEX tidemark_new_id ON tidemark_new(id)""#, true),
+            (#""CREATE TABLE \(sql)(id)""#, true), (#""CREATE VIEW tidemark_end AS SELECT 1""#, true),
+            (#""CREATE TEMP TABLE tidemark_seen(id)""#, false), (#""CREATE INDEX \(name) ON \(shape.sql)(id)""#, false),
+        ])
+    func made(_ text: String, isFault: Bool) {
+        #expect(lines("Tidemark/Store/A.swift", text).isEmpty == !isFault)
+        #expect(lines("Tidemark/Store/LibrarySchema+Tables.swift", text).isEmpty)
     }
 }

@@ -34,18 +34,18 @@ enum UnitRule {
     }
 
     /// The name of a property that is a number by its type or by its first value; `nil` where the line has none.
-    private static func number(declaredIn line: String) -> Substring? {
+    static func number(declaredIn line: String) -> Substring? {
         line.firstMatch(
             of: /\b(?:var|let) (\w+)(?:: (?:Int|Int64|Double)\??| = -?[0-9][0-9_]*(?: (?:<<|\*) [0-9_]+)*) *(?:$|[{=])/
         )?.1
     }
 
     /// The words of a name: `firstPage` gives `first page`.
-    private static func apart(_ name: Substring) -> String {
+    static func apart(_ name: Substring) -> String {
         name.reduce(into: "") { words, character in words += character.isUppercase ? " \(character)" : "\(character)" }
     }
 
-    private static func firstClause(of comment: String) -> Substring {
+    static func firstClause(of comment: String) -> Substring {
         comment[..<(comment.firstRange(of: /[.;:](?: |$)/)?.lowerBound ?? comment.endIndex)]
     }
 }

@@ -27,7 +27,7 @@ struct Answer: Hashable, Sendable {
     var syncedAt: Int64?
     /// `nil` in the answer to a push without a pull.
     var page: Page?
-    /// The history that verdicts are of, where no page came with them.
+    /// The epoch in which the verdicts were given, where no page came with them.
     var epoch: String?
     /// What the operator asks of this device.
     var remedy: RemedyMachine.Event?
@@ -112,7 +112,7 @@ struct IncomingChange {
     var patches: Range<Int>?
     /// Whether missing fields are unchanged; else the record does not have them.
     var isPartial = false
-    /// Whether the row before is needed to make it whole.
+    /// Whether the server's row before the change is needed to make the row whole.
     var isDifference: Bool { isPartial || patches != nil }
     /// A delete: the version that it was made on, where others had written since.
     var base: Version?

@@ -2,13 +2,13 @@ import GRDB
 import TidemarkWire
 
 extension Applier {
-    /// Takes a page of a backfill. Nothing newer is applied between its pages, so what it holds is never older than
-    /// what is here; verdicts that came meanwhile are.
+    /// Takes a page of a backfill. No page of changes is applied between the pages of a backfill, so no row here is
+    /// newer than its row there, except by a verdict that came meanwhile.
     func take(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
         guard let table = tables[backfill.entity] else { return }
         try table.begin(db, mayBePlain: false)
         let refetch = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
-        // Where an edit of this device could not travel, what the migration put there is none.
+        // In a table whose edits cannot travel, the values that a migration has written are no edits.
         let isServers = declared.kind == .events || declared.direction == .pull
         let reserved = isServers ? Set(table.shape.data.indices) : table.reserved
         try page.body.withUnsafeBytes { buffer in
@@ -55,8 +55,8 @@ extension Applier {
         if declared.direction != .push { try removeUnseen(table, backfill) }
     }
 
-    /// New columns of a row that is here. What the migration put there gives way to what the server has; where the
-    /// server has nothing it is an edit of this device, and so is what was edited since.
+    /// Fills new columns of a row that is here. A value that the migration wrote gives way to the server's value. Where
+    /// the server has none, the migration's value is an edit of this device, and so is each later edit.
     private func fill(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell],
         _ reserved: Set<Int>
@@ -84,14 +84,15 @@ extension Applier {
             isPending: shadow != nil)
         guard filled.isEdited || shadow != nil else { return }
         var serverRow = filled.serverRow
-        // What waits for a confirmation takes its new columns along: an operation would carry all that was written.
+        // An inferred edit that waits for a confirmation gets no mark, because its operation would carry all that was
+        // written unseen. Its new columns are sent with it.
         if try filled.isEdited
             && (serverRow.mark != nil || !Inferred.isUnconfirmed(db, scope.name, table.shape.name, id.text))
         {
             serverRow.mark = try serverRow.mark ?? Marks.next(db)
             serverRow.since = serverRow.since ?? now
         }
-        try table.records.write(db, key, placed(serverRow, table.shape, key, filled.new, isSent: true))
+        try table.records.writeShadow(db, key, placed(serverRow, table.shape, key, filled.new, isSent: true))
     }
 
     /// Lists the values that were written into a new column before its capture and give way, as a conflict: they may be
@@ -123,7 +124,7 @@ extension Applier {
         guard shadow.state == .known else { return }
         var serverRow = shadow
         for index in columns { serverRow.cells[index] = incoming[index] ?? table.shape.data[index].unwrittenCell }
-        if serverRow != shadow { try table.records.write(db, key, serverRow) }
+        if serverRow != shadow { try table.records.writeShadow(db, key, serverRow) }
     }
 
     /// Records that the server has without these columns: what the migration put there is an edit of this device.
@@ -138,14 +139,14 @@ extension Applier {
             guard try !Backfills.hasSeen(db, backfill, id) else { return }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
-        let deleted = try table.records.deletedKeys(db).compactMap(shape.recordID)
+        let deleted = try ShadowTable(table.shape).deletedKeys(db).compactMap(shape.recordID)
         for id in try quarantined(table) + deleted where try !Backfills.hasSeen(db, backfill, id) {
             guard let key = shape.key(of: id) else { continue }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
     }
 
-    /// A row of a table that was not named until now, or not for a while.
+    /// Takes a row of a table that this engine names for the first time, or again after a while.
     private func take(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], row: [Int: Cell], version: Version) throws {
         let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard version > known else { return }
@@ -155,9 +156,11 @@ extension Applier {
         try receive(table, id, key, version: version, ahead: known, incoming: row, isMove: false)
     }
 
-    /// Rows that are here without edits, and that the server did not name, were deleted while nobody looked.
+    /// Removes rows without edits that the server did not name: they were deleted while no engine here synced the
+    /// table.
     private func removeUnseen(_ table: ApplyTable, _ backfill: Backfill) throws {
-        try visit(table, where: table.records.hasNoShadowSQL("t"), []) { id, key in
+        let isSame = table.shape.key.map { "s.\($0.sql) = t.\($0.sql)" }.joined(separator: " AND ")
+        try visit(table, where: ShadowTable(table.shape).noneSQL(where: isSame), []) { id, key in
             if try isGone(table, id, backfill) { try remove(table, id, key) }
         }
         for id in try quarantined(table) where try isGone(table, id, backfill) {
@@ -204,27 +207,6 @@ extension Applier {
             }
             last = rows.last
         } while last != nil
-    }
-}
-
-extension RecordTable {
-    /// Keys of records that were deleted here, and whose delete is on its way.
-    fileprivate func deletedKeys(_ db: Database) throws -> [[Cell]] {
-        let keys = shape.key.map { "s.\($0.sql)" }.joined(separator: ", ")
-        let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
-        return try Query(
-            db,
-            """
-            SELECT \(keys) FROM \(shape.shadowSQL) AS s WHERE s.tidemark_state = \(Shadow.State.known.rawValue)
-            AND NOT EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))
-            """
-        ).rows(db) { $0.cells(0..<shape.key.count) }
-    }
-
-    /// SQL for a row without edits, where `row` is an alias of the table.
-    fileprivate func hasNoShadowSQL(_ row: String) -> String {
-        let isSame = shape.key.map { "s.\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
-        return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isSame))"
     }
 }
 

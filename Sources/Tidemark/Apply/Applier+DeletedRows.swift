@@ -2,8 +2,8 @@ import GRDB
 import TidemarkWire
 
 extension Applier {
-    /// The server says that a record is gone: its last row is kept where the table asks for that. A row that was
-    /// deleted here too is missed by nobody.
+    /// Keeps the last row of a record that the server says is gone, where the table asks for that. A row that was
+    /// deleted on this device too is not kept.
     func keepDeleted(_ table: ApplyTable, _ id: RecordID, _ known: [Cell]? = nil) throws {
         guard table.shape.keepsDeleted != nil, let key = known ?? table.shape.key(of: id),
             let row = try table.records.row(db, key)

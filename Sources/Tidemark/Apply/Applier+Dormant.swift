@@ -7,10 +7,8 @@ extension Applier {
     func passOver(_ change: IncomingChange, _ reader: JSONReader) throws {
         let name = reader.string(change.entity)
         guard passedOver.insert(SQLName(name)).inserted, schema[name] == nil,
-            let shadow = try FileTable.named(TableSchema.shadowPrefix + name, db).first(where: { !$0.isTemporary })
+            let entity = try ShadowTable.spelling(db, of: name)
         else { return }
-        // As this file spells the name.
-        let entity = String(shadow.name.dropFirst(TableSchema.shadowPrefix.count))
         try Backfills.note(db, entity: entity, fields: nil, scope)
     }
 }

@@ -5,7 +5,7 @@ import TidemarkWire
 
 extension Applier {
     /// Puts the ids that verdicts tell in the place of temporary ones, before anything else is applied.
-    func adoptIDs(_ results: [Answer.Result]) throws {
+    func substituteIDs(_ results: [Answer.Result]) throws {
         guard let identity else { return }
         var aliases = try Alias.usedAgain(db)
         for result in results {
@@ -21,7 +21,7 @@ extension Applier {
         }
         guard !aliases.isEmpty else { return }
         try beforeWritingRows()
-        try adopt(aliases, identity)
+        try substitute(aliases, identity)
     }
 
     /// A copy of this file, in another user's hands, has sent the edit first, and its record came with a page. The
@@ -37,7 +37,7 @@ extension Applier {
     /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the
     /// server called it. Those of other devices mean nothing here: `false`. A copy of this file, in another user's
     /// hands, may have got another id for the same temporary one; that one's record is not this one's.
-    func adopt(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
+    func substitute(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
         let name = reader.string(change.entity)
         let entity = schema[name]?.name ?? name
         guard let identity, identity.entities.contains(entity),
@@ -45,12 +45,12 @@ extension Applier {
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
             let id = RecordID(reader.string(change.id)), try Alias.find(db, entity, temporary) == nil
         else { return false }
-        try adopt([Alias(entity: entity, temporary: temporary, id: id)], identity)
+        try substitute([Alias(entity: entity, temporary: temporary, id: id)], identity)
         outcome.applied += 1
         return true
     }
 
-    private func adopt(_ aliases: [Alias], _ identity: Identity) throws {
+    private func substitute(_ aliases: [Alias], _ identity: Identity) throws {
         for alias in aliases {
             manifest.look(alias.entity, alias.temporary)
             manifest.look(alias.entity, alias.id)

@@ -2,7 +2,9 @@ import GRDB
 import TidemarkWire
 
 extension Applier {
-    /// A page's part of such a record is taken where the rest of it is here.
+    /// Takes in a page's change of a record whose id is none of the table's keys.
+    ///
+    /// - Throws: ``DifferenceMismatch`` where the change is partial and the rest of the record is not here.
     func takeMisfitOfPage(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         if change.isPartial, let id = RecordID(reader.string(change.id)),
             try QuarantinedRow.cells(db, table.shape, id, scope.name) == nil

@@ -24,7 +24,7 @@ extension Applier {
         if isPending {
             var serverRow = serverRow
             serverRow.isGone = serverRow.isGone && new == nil
-            try table.records.write(db, key, placed(serverRow, table.shape, key, new, isSent: operation != nil))
+            try table.records.writeShadow(db, key, placed(serverRow, table.shape, key, new, isSent: operation != nil))
         } else {
             if try hasNotes.get() {
                 try table.records.forget(db, key, id)

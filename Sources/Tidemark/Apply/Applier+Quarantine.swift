@@ -10,7 +10,7 @@ extension Applier {
         outcome.quarantined += 1
         try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: error.refusal,
-            contends: error.dependsOnOthers, fresh: false)
+            contends: error.dependsOnOthers)
     }
 
     func resolveUniqueValues() throws {
@@ -31,19 +31,19 @@ extension Applier {
 /// A snapshot brings one table after the other, by name, and the app's triggers may refuse rows whose parents are still
 /// to come. Such rows are quarantined without a try, until the last page.
 extension Applier {
-    func isHeldBack(_ table: ApplyTable) -> Bool { isFilling && table.isRefusing }
+    func isQuarantining(_ table: ApplyTable) -> Bool { isFilling && table.isRefusing }
 
-    func holdBack(_ table: ApplyTable, _ id: RecordID, _ cells: [Cell], version: Version?) throws {
+    func quarantineUntilFilled(_ table: ApplyTable, _ id: RecordID, _ cells: [Cell], version: Version?) throws {
         table.mayContend = true
         outcome.quarantined += 1
         try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells,
-            reason: "Waiting for rows of other tables.", contends: true, fresh: false)
+            reason: "Waiting for rows of other tables.", contends: true)
     }
 
-    /// Finds places for the rows of one page: of tables that it has brought, where they are not held back.
+    /// Finds places for the rows of one page: of tables that it has brought, where they are not quarantined unseen.
     func resolvePage() throws {
-        for table in tables.values where table.mayContend && !isHeldBack(table) {
+        for table in tables.values where table.mayContend && !isQuarantining(table) {
             _ = try resolveUniqueValues(in: table)
         }
     }

@@ -4,7 +4,7 @@ import TidemarkWire
 // MARK: - Records with edits
 
 extension Applier {
-    /// A remote change lands under edits made here: the edits stay on screen, laid over the new row.
+    /// A remote change lands under edits made here: the edits stay on screen, overlaid on the new row.
     func rebase(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow, version: Version, ahead: Version,
         incoming: [Int: Cell]?
@@ -63,7 +63,7 @@ extension Verdict {
     /// Whether it is put off for want of room, or with another operation that is.
     fileprivate var mayWait: Bool { after != nil || refusal?.code == RejectionCode.quotaExceeded }
 
-    /// Whether nobody else had a hand in the row (W36): what was edited since was made on what this one set.
+    /// Whether no other device had a hand in the row (W36): a later edit was then made on what this operation set.
     var isAlone: Bool { record == nil && !isShort }
 
     /// Whether a delete found nothing as of the version that is known: a restored server may never have had the record.
@@ -138,7 +138,7 @@ extension Applier {
             current: current, isQuarantined: isQuarantined)
     }
 
-    /// Draws the record anew by a verdict on it.
+    /// Rebases the record by a verdict on it.
     private func apply(_ judged: Judged, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let (verdict, entry, shape) = (judged.verdict, judged.entry, table.shape)
         var serverRow = verdict.status == .deferred ? judged.shadow : judged.shadow.answered
@@ -149,7 +149,7 @@ extension Applier {
         // namesake was quarantined.
         let isOld =
             serverRow.state == .absent && verdict.record.map { $0.data != nil && $0.version <= judged.known } ?? false
-        if isOld || verdict.status == .outcomeUnknown { try want(entry) }
+        if isOld || verdict.status == .outcomeUnknown { try queueForRefetch(entry) }
         try noteConflicts(
             verdict,
             Meeting(
@@ -179,7 +179,7 @@ extension Applier {
         // Only a replayed operation that a server once took is sent again as it is; any other one becomes an edit
         // again.
         guard verdict.status == .deferred, operation.original?.version != nil else { return false }
-        try bringBackLater(entry)
+        try replayLater(entry)
         return true
     }
 
@@ -209,9 +209,10 @@ extension Applier {
         }
     }
 
-    /// The outcome is unknown, since another copy of this file was told it. Until the server has said how the
-    /// record stands, what was edited since was made on what was sent. Of a record that was made here, which stays,
-    /// that is older than all that others may have done; one that was deleted here was made anew.
+    /// The outcome is unknown, since another copy of this file was told it. Until the server has said how the record
+    /// stands, a later edit counts as made on the row that was sent. If this device made the record, that row gets
+    /// version 0, older than all that others may have written. If the operation deleted the record, the row that stands
+    /// here now was made anew.
     private func takeOnTrust(
         _ operation: Operation, _ serverRow: inout Shadow, under remaining: LocalDelta, _ shape: TableSchema
     ) {
@@ -225,7 +226,7 @@ extension Applier {
         (serverRow.state, serverRow.cells) = (.known, cells)
     }
 
-    private func want(_ entry: OutboxEntry) throws {
+    private func queueForRefetch(_ entry: OutboxEntry) throws {
         try RefetchQueue.note(db, scope, entry.entity, entry.record)
         outcome.refetch += 1
     }
@@ -242,7 +243,7 @@ extension Applier {
 
     /// Defers a replayed operation. It cannot become an edit again, because the server's row under it does not show the
     /// edit: it is sent once more as it is, under another number, until it is taken.
-    private func bringBackLater(_ entry: OutboxEntry) throws {
+    private func replayLater(_ entry: OutboxEntry) throws {
         outcome.deferred += 1
         var numbers = try later ?? LaneNumbers(db, lane: randomHex(bytes: 16))
         let moved = numbers.take()
@@ -261,21 +262,21 @@ extension Applier {
 
     /// Returns the operations that overlay the record: this one and, while lost ones are replayed, those behind it.
     private func sealed(_ operation: Operation, _ entry: OutboxEntry) throws -> (all: Operation?, others: Operation?) {
-        guard try isBringingBack.get() else { return (operation, nil) }
+        guard try isReplaying.get() else { return (operation, nil) }
         return (
             try Outbox.overlay(db, entity: entry.entity, record: entry.record, scope: scope.name),
             try Outbox.overlay(db, entity: entry.entity, record: entry.record, scope: scope.name, without: entry.id)
         )
     }
 
-    /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
-    /// the server has now, so the shadow just goes. `false` where there is more to it.
+    /// The usual verdict: taken as it was sent, on a record without a later edit. What is on screen is what the server
+    /// has now, so the shadow just goes. Returns `false` for any other verdict, which changes nothing yet.
     ///
     /// - Parameter row: the operation, where it may go straight into a block.
     private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry, _ row: OutboxBlock.Operation?) throws -> Bool {
         guard verdict.isPlain, !hadKnownVersions, let version = verdict.version, let table = tables[entry.entity],
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
-            let key = table.shape.key(of: id), try !isBringingBack.get()
+            let key = table.shape.key(of: id), try !isReplaying.get()
         else { return false }
         guard try isDropped(entry.key) || table.records.dropClean(db, key, in: scope) else { return false }
         if let row {
@@ -292,7 +293,8 @@ extension Applier {
         return true
     }
 
-    /// Of a short one the row is known in part: what is of that version takes its place.
+    /// Takes the row that a verdict leaves on the server. A short verdict tells only a part of that row, so it counts
+    /// as one version older than it is, and the whole row of the same version takes its place.
     private func take(
         _ verdict: Verdict, _ newest: Version, _ operation: Operation, _ serverRow: inout Shadow,
         under remaining: LocalDelta,
@@ -347,7 +349,7 @@ extension Applier {
         }
     }
 
-    /// The edit waits for another one: it is sealed again under a new number, with the base it was made on.
+    /// Makes a deferred operation an edit again: it is sealed under a new number, with the base that it was made on.
     private func reopen(_ operation: Operation, _ serverRow: inout Shadow, _ shape: TableSchema) throws {
         serverRow.mark = try Marks.next(db)
         serverRow.since = serverRow.since ?? now

@@ -26,7 +26,7 @@ extension Applier {
         try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
             reason: isLeaving ? "It leaves for another scope." : "Another scope holds the record here.",
-            contends: contends, fresh: contends)
+            contends: contends)
         table.mayContend = true
         if quarantined == nil { outcome.quarantined += 1 }
         return true
@@ -51,14 +51,14 @@ extension Applier {
         outcome.quarantined += 1
         try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells,
-            reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
+            reason: "Its column names another scope than the one that it came in.", contends: false)
     }
 
     /// Overlays the record with its replayed operations once the record's place is free. They have no row to overlay
     /// while another scope has that place.
     func overlayReplayed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let shape = table.shape
-        guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.owner(db, key) == nil,
+        guard shape.isScopedByColumn, try isReplaying.get(), try table.records.owner(db, key) == nil,
             let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
         else { return }
         var serverRow = Shadow(state: .absent, cells: shape.data.map(\.defaultCell))
@@ -135,7 +135,7 @@ extension Applier {
         for (index, cell) in shape.whole(data.cells(in: shape), in: scope) { cells[index] = cell }
         try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
-            reason: "Another scope holds the record here.", contends: true, fresh: true)
+            reason: "Another scope holds the record here.", contends: true)
     }
 
     private func again(_ shape: TableSchema, _ id: RecordID) throws -> Bool {

@@ -28,8 +28,8 @@ extension Applier {
         return made
     }
 
-    /// Whether a row of the first capture says more than the server's nobody knows: the server's stands. What was
-    /// edited in sight since is an edit of that.
+    /// The server's row stands over a row of the first capture, because nothing tells which of the two is newer. An
+    /// edit that was captured since is an edit of the server's row.
     func giveWay(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]) throws {
         let found = try unseen.table.records.shadow(db, unseen.key)
         guard var shadow = found ?? unseen.current.map({ Shadow(state: .known, cells: $0, edited: Shadow.seedStamp) })
@@ -41,8 +41,9 @@ extension Applier {
         outcome.editsMade += 1
     }
 
-    /// A row of the first capture, of which the server has not heard, as an edit of the server's row: of what was
-    /// edited since, and of the fields that nobody wrote there. What gives way is listed as a conflict.
+    /// Turns a row of the first capture, of which the server has not heard, into an edit of the server's row. The edit
+    /// holds what was edited since and the fields that the server's row lacks; values that give way are listed as a
+    /// conflict.
     func giveWay(
         _ known: Shadow, _ table: ApplyTable, _ id: RecordID, current: [Cell]?, to incoming: [Int: Cell]?,
         version: Version
@@ -81,7 +82,7 @@ extension Applier {
         return shadow
     }
 
-    /// The deletion stands. What was edited in sight since is an edit of the deleted record; a row that was moved is
+    /// The deletion stands. An edit that was captured since is an edit of the deleted record; a row that was moved is
     /// orphaned, since no page of this scope would find it where it stands.
     func giveWay(_ unseen: Unseen, toDeletion version: Version) throws {
         guard var shadow = try unseen.table.records.shadow(db, unseen.key), shadow.state == .known else {

@@ -10,9 +10,9 @@ extension Applier {
         taken = try TakenOperations(db, results)
     }
 
-    /// Drops runs of the first capture of which the server took all rows as they were sent, and that nobody has touched
-    /// since. Each of these operations meets the conditions of `applyPlain`. Where there is more to an answer, the rows
-    /// of all runs are looked at one by one.
+    /// Drops runs of the first capture of which the server took all rows as they were sent, and of which no row was
+    /// edited since. Each of these operations meets the conditions of `applyPlain`. Where there is more to an answer,
+    /// the rows of all runs are looked at one by one.
     func dropRuns(_ results: [Answer.Result]) throws {
         guard !results.isEmpty, try SealedRun.isAny(db) else { return }
         for (run, (entity, count)) in try takenRuns(results) {
@@ -29,7 +29,7 @@ extension Applier {
 
     /// How many rows of each run the server took as they were sent.
     private func takenRuns(_ results: [Answer.Result]) throws -> [Int64: (entity: String, count: Int)] {
-        guard let taken, !hadKnownVersions, try !isBringingBack.get() else { return [:] }
+        guard let taken, !hadKnownVersions, try !isReplaying.get() else { return [:] }
         var runs: [Int64: (entity: String, count: Int)] = [:]
         var counted: Set<OperationKey> = []
         for result in results where result.verdict.isPlain && counted.insert(result.key).inserted {

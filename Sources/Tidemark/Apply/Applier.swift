@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// Applies one answer inside one transaction: verdicts, then the page, then the checkpoint.
 ///
-/// The flag row is up while it works, and foreign keys are off if it writes rows; see `ApplyTransaction`.
+/// Capture is suppressed while it works, and foreign keys are off if it writes rows; see `ApplyTransaction`.
 final class Applier {
     struct Outcome: Hashable, Sendable {
         var verdicts = 0
@@ -12,14 +12,14 @@ final class Applier {
         var deferred = 0
         /// The wait for room on the server, while edits are put off.
         var deferral: Deferral?
-        /// Edits that applying made here: where parents were deleted, and where edits were given back.
+        /// Edits that applying made: inferred ones, orphaned ones, and one for each parent whose children it repaired.
         var editsMade = 0
         /// Operations that got another key.
         var sealedAgain = 0
         /// Records that the server has to be asked for by name.
         var refetch = 0
         var rejected = 0
-        /// Conflicts that no policy resolved.
+        /// Open conflicts, and values of rows of the first capture, new columns and cascades that gave way.
         var conflicts = 0
         var received = 0
         /// The changes by entity, with their bytes.
@@ -62,7 +62,7 @@ final class Applier {
     /// Whether rows waited to leave their scopes before this answer.
     private(set) var hadWaiting = false
     /// Whether lost operations are being replayed: then a record may have several.
-    private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
+    private(set) lazy var isReplaying = Result { try Outbox.isReplaying(db, scope) }
     /// The scope's taken operations that lie in blocks.
     private(set) lazy var packed = PackedEdits(db, scope)
     /// Whether records wait for others.
@@ -123,7 +123,7 @@ final class Applier {
         hadKnownVersions = try !KnownVersions.isEmpty(db, scope)
         hadWaiting = try QuarantinedRow.isAnyWaiting(db)
         hadRefusals = try Outbox.hasRefusals(db)
-        try adoptIDs(answer.results)
+        try substituteIDs(answer.results)
         try dropRuns(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
@@ -173,7 +173,7 @@ final class Applier {
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
             } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
-                // Only the name tells the history before the first page of a filling.
+                // Before the first page of a filling, the epoch is all that this device knows of the history.
                 try beforeWritingRows()
                 try history.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
@@ -224,7 +224,7 @@ final class Applier {
     func apply(changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
         let hasKnownVersions = try !KnownVersions.isEmpty(db, scope)
         // A replayed edit may lie over a row that has no shadow yet (`overlayReplayed`).
-        let isOverlaid = try isBringingBack.get()
+        let isOverlaid = try isReplaying.get()
         for table in tables.values {
             try table.begin(db, mayBePlain: !hasKnownVersions && !(isOverlaid && table.shape.isScopedByColumn))
         }
@@ -274,7 +274,7 @@ final class Applier {
             }
             try seen?.note(change, table, reader)
             return try apply(change, table, reader)
-        case .idmap: if try adopt(change, reader) { return }
+        case .idmap: if try substitute(change, reader) { return }
         case .absent, .unknown: break
         }
         outcome.skipped += 1
@@ -287,7 +287,7 @@ final class Applier {
         {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
-        if table.isPlain, !isHeldBack(table), change.patches == nil,
+        if table.isPlain, !isQuarantining(table), change.patches == nil,
             try table.applyPlain(change, reader, db, noting: &manifest)
         {
             if change.version > rememberRowsAbove { try remember(change, table, reader) }
@@ -299,7 +299,7 @@ final class Applier {
         }
         let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         // The same version again is the same row, but for one that a verdict made of what a lost history had left here.
-        guard change.version >= known else { return try wantWhereFilled(table, id) }
+        guard change.version >= known else { return try queueForRefetchIfFilled(table, id) }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try cells(change, table, id, key, reader)
         try receive(
@@ -308,7 +308,7 @@ final class Applier {
 
     /// A snapshot's row is older than an edit that the server took while the scope was being filled. That edit lies on
     /// the row that this device had before, which may come from a lost history: the record is asked for by name.
-    private func wantWhereFilled(_ table: ApplyTable, _ id: RecordID) throws {
+    private func queueForRefetchIfFilled(_ table: ApplyTable, _ id: RecordID) throws {
         guard record.bootstrap != nil else { return }
         try RefetchQueue.note(db, scope, table.shape.name, id.text)
         outcome.refetch += 1
@@ -371,7 +371,7 @@ final class Applier {
         }
         guard new != current || isQuarantined && new == nil else {
             // A trigger of the app's may have made it so: what was noted before does not stand any more.
-            return try table.records.noteWanted(db, key, isQuarantined ? nil : new)
+            return try table.records.noteIntended(db, key, isQuarantined ? nil : new)
         }
         guard let new else {
             if isQuarantined { return try QuarantinedRow.remove(db, table.shape.name, id.text, scope.name) }
@@ -380,11 +380,11 @@ final class Applier {
         if isQuarantined {
             return try QuarantinedRow.put(
                 db, table.shape, record: id.text, scope: scope.name, version: version, cells: new,
-                reason: "Waiting for its place.", contends: true, fresh: true)
+                reason: "Waiting for its place.", contends: true)
         }
-        if current == nil, isHeldBack(table) { return try holdBack(table, id, new, version: version) }
+        if current == nil, isQuarantining(table) { return try quarantineUntilFilled(table, id, new, version: version) }
         do {
-            try table.records.write(db, key, new)
+            try table.records.writeRow(db, key, new)
             table.noteOutcome(nil)
         } catch let error as DatabaseError where error.refusesRow {
             table.noteOutcome(error)

@@ -46,7 +46,7 @@ final class ApplyTable {
     func begin(_ db: Database, mayBePlain: Bool) throws {
         isPlain =
             try mayBePlain && !shape.isGuarded
-            && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
+            && !records.hasShadows(db)
             && QuarantinedRow.isEmpty(db, shape.name)
     }
 

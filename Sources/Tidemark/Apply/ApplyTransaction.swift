@@ -78,11 +78,12 @@ struct ApplyTransaction: Sendable {
             let listed: Int
             (outcome.editsMade, listed) = try cascadeRepair.repair(schema)
             outcome.conflicts += listed
-            outcome.editsMade += try OrphanedEdits.giveBack(db, schema, scope, applier.identity)
+            outcome.editsMade += try OrphanedEdits.replay(db, schema, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }
         try BlockedEdits(db: db, schema: schema).release()
-        // Until the checkpoint tells of every verdict, each request does: a server that goes back to before it notices.
+        // Each request names the verdicts that the checkpoint does not cover yet. A server that was restored to a time
+        // before one of them notices by that.
         if try KnownVersions.isEmpty(db, scope) {
             try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
         }

@@ -9,6 +9,8 @@ struct CascadeRepair {
     let scope: Scope
     let now: Int64
 
+    private var deletedParents: DeletedParents { DeletedParents(db: db, scope: scope) }
+
     /// Remembers what a deleted parent's children referred to.
     func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         let shape = table.shape
@@ -20,37 +22,21 @@ struct CascadeRepair {
         where referred.contains(SQLName(column.name)) && cell.isSendable {
             columns.append(name: column.wireName) { $0.cell(cell) }
         }
-        try Query(
-            db,
-            """
-            INSERT INTO tidemark_cascade(scope, entity, record, columns, version) VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT(scope, entity, record) DO UPDATE SET columns = excluded.columns, version = excluded.version
-            """
-        ).execute([
-            .text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes), .integer(version),
-        ])
+        try deletedParents.note(shape.name, id, columns: columns.finish().bytes, version: version)
     }
 
     /// Whether any parents are to be looked after.
-    func isDue() throws -> Bool {
-        let sql = "SELECT 1 FROM tidemark_cascade WHERE scope = ?1 LIMIT 1"
-        return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
-    }
+    func isDue() throws -> Bool { try deletedParents.areAny() }
 
-    /// Runs with the flag down, so that what it does is captured and travels like any other edit.
-    /// Returns how many parents it looked after, and how many conflicts it has listed.
+    /// Runs while capture is not suppressed, so that its edits are captured and travel like any other. Returns how many
+    /// parents it looked after, and how many conflicts it has listed.
     func repair(_ schema: SyncSchema) throws -> (parents: Int, listed: Int) {
-        let noted = try Query(db, "SELECT entity, record, columns, version FROM tidemark_cascade WHERE scope = ?1")
-            .rows(db, [.text(scope.name)]) {
-                (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
-            }
         var (parents, listed) = (0, 0)
         let packed = PackedEdits(db, scope)
-        for entry in noted {
+        for entry in try deletedParents.all() {
             if try isUndecided(entry.entity, entry.record, schema) { continue }
             parents += 1
-            try Query(db, "DELETE FROM tidemark_cascade WHERE scope = ?1 AND entity = ?2 AND record = ?3")
-                .execute([.text(scope.name), .text(entry.entity), .text(entry.record)])
+            try deletedParents.remove(entry)
             guard let shape = schema[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
                 try RecordTable(shape).row(db, key) == nil, try !QuarantinedRow.exists(db, entry.entity, entry.record)
             else { continue }
@@ -86,11 +72,11 @@ struct CascadeRepair {
         try repairChildren(shape.children, values, sparing: nil)
     }
 
-    /// Foreign keys are off here, so a cascade is scanned by hand, from each deleted row to its own children.
+    /// Follows a cascade from each deleted row to its own children, because foreign keys are off here.
     ///
     /// - Parameter spared: the tables whose rows are not taken away without a word, and the version of the parent's
     ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
-    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user's own word takes them.
+    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user has discarded the parent.
     /// - Returns: how many conflicts were listed.
     @discardableResult
     private func repairChildren(

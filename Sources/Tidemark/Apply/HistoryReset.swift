@@ -23,21 +23,13 @@ struct HistoryReset {
 
     private func forget(_ shape: TableSchema, _ scope: Scope, after survived: Version) throws {
         let table = RecordTable(shape)
-        let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
-        let noted = try Query(
-            db,
-            """
-            SELECT \(keys) FROM \(shape.shadowSQL) AS here
-            WHERE tidemark_version > ?1 OR tidemark_bases IS NOT NULL
-            """
-        ).rows(db, [.integer(survived)]) { $0.cells(0..<shape.key.count) }
-        for key in noted {
+        for key in try ShadowTable(shape).keys(db, after: survived) {
             guard var shadow = try table.shadow(db, key), shadow.scope == nil || shadow.scope == scope.name
             else { continue }
             // The row itself may be of the lost part: whatever the snapshot has is newer than nothing.
             if let version = shadow.version, version > survived { shadow.version = nil }
             shadow.bases = shadow.bases.mapValues { min($0, survived) }
-            try table.write(db, key, shadow)
+            try table.writeShadow(db, key, shadow)
         }
     }
 }

@@ -22,7 +22,8 @@ struct InferenceTransaction: Sendable {
         (self.declarations, self.now) = (declarations, now)
     }
 
-    /// Runs on the writer, outside any transaction. Returns how many records were resolved, and how many rows gave way.
+    /// Runs on the writer, outside any transaction. Returns how many records were resolved, and how many conflicts were
+    /// listed: those that the app decides, and rows of the first capture that gave way.
     func run(_ db: Database) throws -> (records: Int, conflicts: Int) {
         var resolved = (records: 0, conflicts: 0)
         _ = try ApplyTransaction.withoutForeignKeys(db) {
@@ -193,7 +194,7 @@ extension Applier {
         // again.
         let wasServers = unseen.entry.kind == .update && known?.state == .known
         if unseen.current == nil, unseen.entry.kind != .delete, !wasServers, try !isOnItsWay(unseen) {
-            // The row was made and taken away again, and nobody else heard of it.
+            // The row was made and taken away again before any server heard of it.
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
         }
@@ -218,7 +219,7 @@ extension Applier {
             shadow.since = shadow.since ?? now
         }
         let isSent = shadow.state != .absent
-        try unseen.table.records.write(
+        try unseen.table.records.writeShadow(
             db, unseen.key, placed(shadow, unseen.shape, unseen.key, unseen.current, isSent: isSent))
         outcome.editsMade += 1
         return waits

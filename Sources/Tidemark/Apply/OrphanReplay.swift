@@ -41,7 +41,7 @@ struct OrphanReplay {
         guard let refusal else { return edits.count }
         for entry in entries {
             let reason =
-                entry.id == refusal.entry.id ? refusal.reason : "Another edit of its group cannot be given back."
+                entry.id == refusal.entry.id ? refusal.reason : "Another edit of its group cannot be replayed."
             // This is tried again at every poll, which must not write where nothing is new.
             guard entry.reason != reason else { continue }
             try OrphanedEdits.noteRefusal(db, entry.id, reason)
@@ -121,7 +121,7 @@ struct OrphanReplay {
     private func redo(_ edit: Edit, _ row: [Cell]?, as cells: [Cell]?) throws {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         func write() throws {
-            if let cells { try table.write(db, key, cells) } else { try table.deleteRow(db, key) }
+            if let cells { try table.writeRow(db, key, cells) } else { try table.deleteRow(db, key) }
         }
         // The rows that a foreign key's action changes have to be captured.
         let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
@@ -133,11 +133,12 @@ struct OrphanReplay {
         try CaptureSuppression.whileApplying(db, schema) { try write() }
         try db.execute(sql: CaptureTriggers.count)
         shadow.edited = try Marks.clock(db)
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
         try table.mark(db, key)
     }
 
-    /// A row of the first capture, which no server has answered yet, gives way to what came meanwhile.
+    /// Replays a row of the first capture, which no server has answered yet, or a row that a server had taken and lost.
+    /// It gives way to what came meanwhile.
     private func seed(_ edit: Edit, under row: [Cell]?) throws {
         let (table, shape) = (edit.table, edit.table.shape)
         var cells = row ?? shape.data.map(\.defaultCell)
@@ -151,8 +152,8 @@ struct OrphanReplay {
         shadow.bases = [Shadow.seedBase: 0]
         (shadow.mark, shadow.since) = (try Marks.next(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
-        try CaptureSuppression.whileApplying(db, schema) { try table.write(db, edit.key, cells) }
-        try table.write(db, edit.key, shadow)
+        try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, edit.key, cells) }
+        try table.writeShadow(db, edit.key, shadow)
     }
 
     private static func unedited(_ shape: TableSchema, _ key: [Cell], _ row: [Cell]?) -> Shadow {
@@ -188,7 +189,7 @@ struct OrphanReplay {
         (shadow.mark, shadow.since) = (try Marks.next(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
         try QuarantinedRow.remove(db, shape.name, edit.id.text, scope.name)
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
     }
 
     /// The record had moved on: this scope's row of it goes, as long as another scope has it for certain. Where none

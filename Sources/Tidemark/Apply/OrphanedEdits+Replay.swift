@@ -3,26 +3,26 @@ import TidemarkCore
 import TidemarkWire
 
 extension OrphanedEdits {
-    /// Makes the edits anew, over the rows that have come: captured, so that they travel. Runs with the flag down, in
-    /// the transaction that ends the scope's filling; what cannot be done stays in the list, with the reason.
-    /// Returns how many were made.
-    static func giveBack(_ db: Database, _ schema: SyncSchema, _ scope: Scope, _ identity: Identity?) throws -> Int {
+    /// Makes the edits anew, over the rows that have come. Runs while capture is not suppressed, so that they are
+    /// captured and travel, in the transaction that ends a scan of the scope or its filling. An edit that cannot be
+    /// made stays in the list, with the reason. Returns how many were made.
+    static func replay(_ db: Database, _ schema: SyncSchema, _ scope: Scope, _ identity: Identity?) throws -> Int {
         // Rows that are still to come by themselves come first.
         guard try Backfills.next(db, schema, scope) == nil else { return 0 }
         let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
             .filter(\.kind.comesBackByItself)
             .map { entry in try identity.map { try entry.named($0, db, schema) } ?? entry }
         guard !entries.isEmpty else { return 0 }
-        var giving = OrphanReplay(db: db, schema: schema, scope: scope)
+        var orphanReplay = OrphanReplay(db: db, schema: schema, scope: scope)
         var groups: Set<String> = []
         var made = 0
         for entry in entries {
             guard let group = entry.group else {
-                made += try giving.make([entry])
+                made += try orphanReplay.make([entry])
                 continue
             }
             guard groups.insert(group).inserted else { continue }
-            made += try giving.make(entries.filter { $0.group == group })
+            made += try orphanReplay.make(entries.filter { $0.group == group })
         }
         return made
     }

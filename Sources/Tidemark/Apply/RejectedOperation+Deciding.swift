@@ -56,7 +56,7 @@ extension RejectedOperation {
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {
-            try CaptureSuppression.whileApplying(db, schema) { try table.write(db, rewriting.key, shadow.cells) }
+            try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, rewriting.key, shadow.cells) }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
             try table.deleteRow(db, rewriting.key)

@@ -65,7 +65,7 @@ struct Rewriting {
         let table = RecordTable(shape)
         guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return [:] }
         guard let row = try table.row(db, key) else { return nil }
-        // Edits of a record that was deleted elsewhere later share this base.
+        // The shadow of an edited record that was deleted elsewhere meanwhile still holds the row that was edited.
         let edited = shape.data.indices.filter { row[$0] != shadow.cells[$0] }
         return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
     }

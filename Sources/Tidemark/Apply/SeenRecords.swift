@@ -1,8 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// The records that a snapshot holds, while they are swapped in; what is here and not among them was deleted. A table
-/// of the connection's own, gone with the swap.
+/// The records that a snapshot holds, while they are swapped in; a record that is here and not among them was deleted.
+/// They stand in a temporary table of the connection, which is emptied after the swap and stays.
 final class SeenRecords {
     private let insert: Query
     private var entity: String?
@@ -65,16 +65,7 @@ final class SeenRecords {
                 WHERE seen.entity = \(literal(shape.name)) AND seen.record = \(id))
                 """)
         }
-        if !unsent, table == shape.shadowSQL {
-            conditions.append("here.tidemark_state <> \(Shadow.State.absent.rawValue)")
-        } else if !unsent {
-            let isRow = shape.key.map { "made.\($0.sql) = +here.\($0.sql)" }.joined(separator: " AND ")
-            conditions.append(
-                """
-                NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS made
-                WHERE \(isRow) AND made.tidemark_state = \(Shadow.State.absent.rawValue))
-                """)
-        }
+        if !unsent { conditions.append(ShadowTable(shape).mayBeServedSQL(in: table)) }
         if last != nil { conditions.append("(\(keys)) > (\(marks))") }
         return try Query(
             db,

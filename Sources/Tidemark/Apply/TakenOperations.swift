@@ -9,7 +9,7 @@ struct TakenOperations {
         let first: Int64
         var operations: [OutboxBlock.Operation?]
 
-        /// Numbers begin at 1.
+        /// The difference cannot overflow, because numbers begin at 1.
         private func place(_ number: Int64) -> Int? {
             let place = Int(number - first)
             return operations.indices.contains(place) ? place : nil

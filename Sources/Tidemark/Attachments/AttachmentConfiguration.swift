@@ -11,13 +11,14 @@ public struct AttachmentConfiguration: Hashable, Sendable {
     public var parallelTransfers = 4
     /// Whether files are uploaded where each byte costs the user money (``SyncConditions/isMetered``).
     public var uploadsOnMetered = true
-    /// Whether files come by themselves there. One that the app fetches comes in any case.
+    /// Whether files are downloaded by themselves where each byte costs the user money. One that the app fetches comes
+    /// in any case.
     public var downloadsOnMetered = true
     /// Whether backups of the device hold the folder: what the server has can be fetched again.
     public var isBackedUp = false
     /// Whether the files can be read only while the device is unlocked; uploads wait then, too.
     public var isLockedWithDevice = false
-    /// Bytes in one request.
+    /// How many bytes of a file one request carries, at most; fewer after failures.
     package var partBytes = 1 << 20
 
     /// The defaults for a folder.

@@ -165,7 +165,7 @@ extension AttachmentRunner {
             tidiedAt = try await file.read { db in try Meta.get(db, Self.tidyKey).flatMap { Int64($0) } }
         }
         let now = wallClockMilliseconds()
-        if let tidiedAt, 0..<Self.tidyMilliseconds ~= now - tidiedAt { return }
+        if let tidiedAt, 0..<Self.tidyMilliseconds ~= now.saturatingSubtracting(tidiedAt) { return }
         tidiedAt = now
         do {
             try await tidy()

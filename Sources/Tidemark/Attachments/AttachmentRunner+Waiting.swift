@@ -19,7 +19,8 @@ extension AttachmentRunner {
         return stream
     }
 
-    /// Works until an attempt at a file has ended, or there is nothing to do now; or waits for whoever works.
+    /// Works until an attempt at a file has ended, or there is nothing to do now; or waits for the task that works
+    /// already.
     func attempt(_ reference: BlobReference?) async throws {
         try schemaCache.transport.current()
         if reference == nil { try await write { db, _ in try Blob.releaseAll(db) } }
@@ -71,12 +72,13 @@ extension AttachmentRunner {
             told = .failure(Self.unavailable("Other bytes came than the reference says."))
         case .failure(let error): told = .failure(Failure(error, scope: anyScope).error)
         }
-        // That a file is awaited is nobody's failure.
+        // That a file is still awaited is no failure.
         if case .failure(let error) = told, (try? result.get()) != .awaited { lastError = error }
         tell(told) { $0.reference == reference }
     }
 
-    /// Whether bytes that one scope does not have are asked for in another one next: whoever waits hears of that.
+    /// Whether bytes that one scope does not have are asked for in another one next: then the waiting task hears only
+    /// of that attempt.
     func isTriedElsewhere(_ blob: Blob, after result: Result<BlobTransfer.Outcome, any Error>) async -> Bool {
         guard case .success(.awaited) = result, !waiters.isEmpty, pausedUntil == nil else { return false }
         let all = try? await file.read { try Blob.all($0, blob.reference) }

@@ -25,7 +25,7 @@ actor AttachmentRunner {
     private(set) var isDriving = false
     private(set) var isStopped = false
     private var stoppers: [CheckedContinuation<Void, Never>] = []
-    /// Those who drive once nobody else does.
+    /// Tasks that wait to drive until the one that drives has ended.
     private var turns: [AsyncStream<Void>.Continuation] = []
     /// Calls are numbered: one that comes while somebody finds that there is nothing to do has not been looked at.
     var calls = 0
@@ -90,7 +90,7 @@ actor AttachmentRunner {
     /// - Parameter untilIdle: whether it returns when nothing can be done now, or when somebody else works already.
     func drive(untilIdle: Bool = false) async {
         while !untilIdle, isDriving, !isStopped, !Task.isCancelled {
-            // A stream lets go of whoever is cancelled.
+            // A stream ends the wait of a task that is cancelled.
             let (turn, continuation) = AsyncStream.makeStream(of: Void.self)
             turns.append(continuation)
             _ = await turn.first { _ in true }
@@ -153,11 +153,11 @@ actor AttachmentRunner {
             // Tidying may take a while: transfers that are under way go on, and no other one begins meanwhile.
             try await tidyWhenDue()
             await publish()
-            // One that has ended meanwhile has made room, which nobody has looked at.
+            // A transfer that has ended meanwhile has made room, which is to be looked at first.
             guard active.isEmpty, ended == known else { return nil }
             try await makeRoomWhenIdle()
             let next = try await file.read { try Blob.nextAttempt($0) }
-            let wait = next.map { max($0 - wallClockMilliseconds(), 1) } ?? Self.restMilliseconds
+            let wait = next.map { max($0.saturatingSubtracting(wallClockMilliseconds()), 1) } ?? Self.restMilliseconds
             return min(wait, Self.restMilliseconds)
         } catch {
             if !(error is CancellationError) { pause(Failure.database(error, scope: anyScope)) }
@@ -282,6 +282,7 @@ actor AttachmentRunner {
         let hasMoved = (active[blob.id]?.blob.moved ?? 0) > blob.moved
         if case .failure(let error) = result { note(failed: error, blob) }
         let hasOther = try await write { db, now in
+            let next = now.saturatingAdding(delay)
             if isPlaced {
                 try folder.place(folder.partial(of: blob.reference), as: blob.reference)
                 try BlobFiles.add(db, blob.reference, now: now)
@@ -297,7 +298,7 @@ actor AttachmentRunner {
             case .success(.yielded): break
             case .success(.awaited):
                 after.isAwaited = true
-                (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay)
+                (after.attempts, after.nextAttempt) = (after.attempts + 1, next)
             case .success(.failed(let failure)):
                 let isLost = failure == .fileMissing || failure == .fileDamaged
                 isReplaced = isLost && folder.contains(blob.reference) && folder.stamp(of: blob.reference) != read.stamp
@@ -306,7 +307,7 @@ actor AttachmentRunner {
                 if isLost { try BlobFiles.remove(db, blob.reference, now: now) }
                 (after.isFailed, after.reason) = (true, failure.rawValue)
             case .failure(let error):
-                if !(error is CancellationError) { after.fail(error, hasMoved: hasMoved, next: now + delay) }
+                if !(error is CancellationError) { after.fail(error, hasMoved: hasMoved, next: next) }
             }
             try after.save(db, now: now)
             return isReplaced

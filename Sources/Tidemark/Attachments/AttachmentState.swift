@@ -87,11 +87,11 @@ public struct AttachmentPriority: RawRepresentable, Hashable, Comparable, Sendab
 public struct AttachmentProgress: Hashable, Sendable {
     /// Files to upload.
     public var uploads = 0
-    /// Files to download, without those that nobody has uploaded yet.
+    /// Files to download, without those that no device has uploaded yet.
     public var downloads = 0
     /// Their bytes that are not across yet.
     public var bytesLeft: Int64 = 0
-    /// Files that nobody has uploaded yet.
+    /// Files that no device has uploaded yet.
     public var awaited = 0
     /// Files of which nothing is tried any more.
     public var failed = 0
@@ -104,5 +104,16 @@ public struct AttachmentProgress: Hashable, Sendable {
         (uploads, downloads) = (Int(waiting.uploads), Int(waiting.downloads))
         (bytesLeft, awaited) = (waiting.bytesLeft, Int(waiting.awaited))
         failed = try Blob.countFailed(db)
+    }
+}
+
+extension AttachmentProgress: CustomStringConvertible {
+    /// A sentence for a log or a screen: `2 to upload, 3 to download, 400 bytes left, 1 failed.`
+    public var description: String {
+        let parts = [
+            "\(uploads) to upload", "\(downloads) to download", "\(counted(bytesLeft, "byte")) left",
+            awaited > 0 ? "\(awaited) not uploaded by anybody yet" : nil, failed > 0 ? "\(failed) failed" : nil,
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ") + "."
     }
 }

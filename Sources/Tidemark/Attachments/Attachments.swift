@@ -32,8 +32,9 @@ public struct Attachments: Sendable {
     /// own transaction. They are on the disk when this returns, and are uploaded once a record names them.
     ///
     /// Bytes that no record names are removed after seven days.
-    /// - Throws: ``SyncError`` `folder_failed` where they cannot be written, and as ``SyncEngine/install()`` does;
-    ///   `CancellationError`, and then nothing is kept.
+    /// - Throws: ``SyncError``: `configuration_invalid` where the engine has no folder for attachments or the bytes are
+    ///   more than an attachment may have, `folder_failed` where they cannot be written, and as
+    ///   ``SyncEngine/install()`` does; `CancellationError`, and then nothing is kept.
     public func add(_ data: Data) async throws -> BlobReference {
         let runner = try runner
         var rest = data[...]
@@ -78,9 +79,9 @@ public struct Attachments: Sendable {
     ///
     /// It waits for one attempt, in each scope that names it where the first does not have it. Where none has, the file
     /// is fetched later by itself; ``state(of:)`` and the view `tidemark_attachment` say when.
-    /// - Throws: ``SyncError``: `attachment_unavailable` where no record here names it, nobody has uploaded it yet, or
-    ///   it has failed; what stands in the way of asking the server, such as `network_unavailable`.
-    ///   `CancellationError`.
+    /// - Throws: ``SyncError``: `configuration_invalid` where the engine has no folder for attachments;
+    ///   `attachment_unavailable` where no record here names it, no device has uploaded it yet, or it has failed; what
+    ///   stands in the way of asking the server, such as `network_unavailable`. `CancellationError`.
     public func fetch(_ reference: BlobReference, priority: AttachmentPriority = .high) async throws -> URL {
         if let url = url(for: reference) { return url }
         let runner = try runner
@@ -93,7 +94,8 @@ public struct Attachments: Sendable {
 
     /// How the bytes stand; `nil` where no record here names them. Of several scopes that name them, the first by name.
     ///
-    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
+    /// - Throws: ``SyncError``: `configuration_invalid` where the engine has no folder for attachments,
+    ///   `database_failed` where the file cannot be read.
     public func state(of reference: BlobReference) async throws -> AttachmentState? {
         let runner = try runner
         return try await runner.file.asked(to: .read) { db in
@@ -120,7 +122,8 @@ public struct Attachments: Sendable {
     /// Uploads and fetches all that can travel now, also where the engine does not run, and returns when nothing more
     /// can: for the time that a system grants in the background.
     ///
-    /// - Throws: ``SyncError`` of the last file that failed, and as ``SyncEngine/install()`` does; `CancellationError`.
+    /// - Throws: ``SyncError``: `configuration_invalid` where the engine has no folder for attachments; that of the
+    ///   last file that failed; and as ``SyncEngine/install()`` does; `CancellationError`.
     public func transfer() async throws {
         let runner = try runner
         try await Self.asked { try await runner.attempt(nil) }
@@ -151,7 +154,7 @@ public struct Attachments: Sendable {
     /// to be taken stays: the server may collect what none of its records names.
     ///
     /// - Returns: whether it did.
-    /// - Throws: as ``state(of:)`` does; `folder_failed` where it cannot be removed.
+    /// - Throws: as ``state(of:)`` and ``SyncEngine/install()`` do; `folder_failed` where it cannot be removed.
     @discardableResult
     public func evict(_ reference: BlobReference) async throws -> Bool {
         let runner = try runner

@@ -3,7 +3,7 @@ import TidemarkCore
 import TidemarkWire
 
 /// The folder of an app's attachments. A whole file is called by its hash. One that is not whole, or not looked at yet,
-/// lies apart, and comes to its place by being renamed: whoever finds a file there may show it.
+/// lies apart, and comes to its place by being renamed, so that a file which is found there may be shown.
 struct BlobFolder: Sendable {
     let configuration: AttachmentConfiguration
     private var root: URL { configuration.folder }
@@ -47,7 +47,8 @@ struct BlobFolder: Sendable {
     /// Writes bytes to a file of their own, on the disk when this returns.
     ///
     /// - Parameter next: gives the next bytes, at most ``pieceBytes``; none at the end.
-    /// - Throws: ``SyncError`` `folder_failed`; `CancellationError`. Nothing is left then.
+    /// - Throws: ``SyncError``: `folder_failed`, or `configuration_invalid` where there are more bytes than an
+    ///   attachment may have; `CancellationError`. Nothing is left then.
     func draft(_ next: () throws -> Data) async throws -> Draft {
         try prepare()
         let url = workshop.appending(path: "\(randomHex(bytes: 16)).new")
@@ -81,8 +82,8 @@ struct BlobFolder: Sendable {
         }
     }
 
-    /// Puts a whole file into its place. Whoever removes files does so in a write transaction of the app's file, and
-    /// this runs in one too, so that no file goes that has just come.
+    /// Puts a whole file into its place. Files are removed in write transactions of the app's file only, and this runs
+    /// in one too, so that no file goes that has just come.
     func place(_ url: URL, as reference: BlobReference) throws {
         let target = self.url(of: reference)
         try failing {

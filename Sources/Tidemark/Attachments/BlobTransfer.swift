@@ -47,7 +47,8 @@ struct BlobTransfer: Sendable {
         guard let file = try folder.reader(of: reference) else { return .failed(.fileMissing) }
         guard var offset = try await isAskedFirst ? keptBytes() : 0 else { return .done }
         if offset >= reference.size, reference.size > 0 {
-            // A part that is whole and was never taken: without a range, and with other bytes, it is dropped.
+            // The server holds a part of the full size that it never took as the blob. It drops that part at a request
+            // without a range and with other bytes.
             _ = try await send("PUT", body: [])
             offset = 0
         }
@@ -95,7 +96,7 @@ struct BlobTransfer: Sendable {
         let answer = try await send("HEAD")
         switch answer.status {
         case 200:
-            // Whoever else answers does not know the tag.
+            // A proxy that answers in the server's place does not know the tag.
             guard answer.header("ETag") == tag else { throw unusable }
             return nil
         case 404:

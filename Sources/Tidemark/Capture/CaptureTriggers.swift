@@ -64,7 +64,7 @@ struct CaptureTriggers {
 
     // MARK: What the triggers watch
 
-    /// The row of that key that a REPLACE evicts, else a row that is not there yet.
+    /// Notes the row of that key that a REPLACE evicts, or else a row that is not there yet.
     private func beforeInsert() -> (String, String) {
         let evicted = noteExisting(evicted(by: shape.uniques[0]))
         return make("before_insert", "BEFORE INSERT", when: nil, [count, evicted, noteNew])
@@ -120,8 +120,8 @@ struct CaptureTriggers {
         var rows: String
     }
 
-    /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can. One by the row's own
-    /// number evicts the row that has it, whatever its key.
+    /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can. A REPLACE by rowid
+    /// evicts the row that has that number, under any key.
     private var evictions: [Eviction] {
         func isAny(_ rows: String) -> String { "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))" }
         let isOther = "NOT (" + shape.key.map { "evicted.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ") + ")"

@@ -18,7 +18,7 @@ extension SyncedTable {
         }
     }
 
-    /// Whether nobody but the command line has ever synced this file: then no app's declaration stands in it.
+    /// Whether no app, but at most the command line, has ever synced this file: then no app's declaration stands in it.
     package static func isOurs(_ db: Database) throws -> Bool {
         try !LibrarySchema.isInstalled(db) || Meta.get(db, commandKey) == "1"
     }
@@ -68,7 +68,7 @@ extension SyncedTable {
         ).rows(db, [.text(table)]) { $0.text(0) }
         for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(quoted(trigger))") }
         try RecordStateView.drop(db, table: table)
-        try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
+        try ShadowTable.drop(db, of: table)
         for place in LibraryTable.following(.tableRemoval) { try place.clear(db, entity: table) }
         try TableRules.remove(db, table)
     }

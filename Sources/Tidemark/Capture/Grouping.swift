@@ -18,13 +18,10 @@ struct Grouping {
         let tables = schema.shapes.map(RecordTable.init)
         var earlier: Set<String> = []
         for table in tables {
-            for row in touched[table.shape.shadowName] ?? [] {
-                let place: [Cell] = [.integer(row)]
-                let known = try Query(db, "SELECT tidemark_group FROM \(table.shape.shadowSQL) WHERE tidemark_row = ?1")
-                    .first(db, place) { $0.optionalText(0) }
-                if let known = known ?? nil { earlier.insert(known) }
-                try Query(db, "UPDATE \(table.shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_row = ?1")
-                    .execute(place + [.text(group)])
+            let shadows = ShadowTable(table.shape)
+            for row in touched[shadows.name] ?? [] {
+                if let known = try shadows.group(db, row: row) { earlier.insert(known) }
+                try shadows.setGroup(db, row: row, group)
             }
         }
         for earlier in earlier { try schema.rename(db, group: earlier, to: group) }
@@ -35,13 +32,7 @@ struct Grouping {
         var scopes: Set<Scope> = []
         var count = 0
         for table in tables {
-            let keys = try Query(
-                db,
-                """
-                SELECT \(table.shape.key.map(\.sql).joined(separator: ", ")) FROM \(table.shape.shadowSQL)
-                WHERE tidemark_group = ?1
-                """
-            ).rows(db, [.text(group)]) { $0.cells(0..<table.shape.key.count) }
+            let keys = try ShadowTable(table.shape).keys(db, of: group)
             count += keys.count
             for key in keys {
                 let cells = try table.row(db, key) ?? table.shadow(db, key)?.cells ?? []
@@ -83,7 +74,7 @@ final class ShadowWatch: TransactionObserver, @unchecked Sendable {
     }
 
     func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
-        isListening && kind.tableName.hasPrefix(TableSchema.shadowPrefix)
+        isListening && ShadowTable.isOne(kind.tableName)
     }
 
     func databaseDidChange(with event: DatabaseEvent) { rows[event.tableName, default: []].insert(event.rowID) }

@@ -21,7 +21,7 @@ enum Installation {
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.add(attachments[table.name] ?? [])
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
-            let isNew = try !FileTable.exists(shape.shadowName, db)
+            let isNew = try !ShadowTable(shape).exists(db)
             let names = try ColumnNames(db, shape)
             let view = RecordStateView(shape: shape)
             try view.dropOther(db)
@@ -57,23 +57,8 @@ enum Installation {
     }
 
     private static func installShadow(_ db: Database, _ shape: TableSchema) throws {
-        guard try FileTable.exists(shape.shadowName, db) else {
-            // No table's shadow is called as an index is: 'book' and 'book.mark' may both be synced.
-            // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
-            let columns = shape.columns.map { "\($0.sql), " }.joined()
-            let key = shape.key.map(\.sql).joined(separator: ", ")
-            try db.execute(
-                sql: """
-                    CREATE TABLE \(shape.shadowSQL)(
-                      tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
-                      tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
-                      tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_routing_scope TEXT,
-                      tidemark_group TEXT, tidemark_gone INTEGER, UNIQUE (\(key)));
-                    CREATE INDEX \(quoted("tidemark_group_\(shape.name)")) ON \(shape.shadowSQL)(tidemark_group)
-                      WHERE tidemark_group IS NOT NULL;
-                    CREATE INDEX \(quoted("tidemark_mark_\(shape.name)"))
-                      ON \(shape.shadowSQL)(tidemark_routing_scope, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
-                    """)
+        guard try ShadowTable(shape).exists(db) else {
+            try LibrarySchema.createShadows(db, shape)
             return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
         try followKey(db, shape)
@@ -82,7 +67,7 @@ enum Installation {
 
     /// Whether the shadow names its records by the columns that are the table's key now.
     static func hasKey(_ db: Database, _ shape: TableSchema) throws -> Bool {
-        try TableSchema.key(ofShadow: shape.shadowName, db) == shape.key.map(\.name)
+        try ShadowTable(shape).key(db) == shape.key.map(\.name)
     }
 
     /// A key's column may get another name; the columns that it is made of never change.
@@ -93,7 +78,7 @@ enum Installation {
                 "The primary key of '\(shape.name)' is of another type than before: \(shape.keyTypes), not \(types).",
                 hint: "Records would have other ids on every device. Make a new table with the new key, and sync that.")
         }
-        let known = try TableSchema.key(ofShadow: shape.shadowName, db)
+        let known = try ShadowTable(shape).key(db)
         let key = shape.key.map(\.name)
         guard known != key else { return }
         guard let old = known.first, known.count == 1, key.count == 1,
@@ -103,12 +88,13 @@ enum Installation {
                 .tableUnsupported, "The primary key of '\(shape.name)' is made of other columns than before.",
                 hint: "Records would have other ids on every device. Make a new table with the new key, and sync that.")
         }
-        try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) RENAME COLUMN \(quoted(old)) TO \(shape.key[0].sql)")
+        try ShadowTable(shape).renameKey(db, from: old)
     }
 
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
     static func widenShadow(_ db: Database, _ shape: TableSchema) throws {
-        let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        let shadows = ShadowTable(shape)
+        let known = try shadows.columns(db)
         let reused = try ColumnNames(db, shape).reused
         // A column of the same name that comes later is another one.
         let lost = known.filter { name in
@@ -122,40 +108,19 @@ enum Installation {
         guard !(lost.isEmpty && added.isEmpty) else { return }
         // Rows of the first capture are sent as they stand once the migration is over.
         try FirstCapture.takeApart(db, shape)
-        for name in lost { try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))") }
-        for column in added {
-            try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
-            // A new column is unedited in rows that were edited before it came; where the row had been deleted, what
-            // stands there was made anew.
-            try db.execute(
-                sql: """
-                    UPDATE \(shape.shadowSQL) AS shadow SET \(column.sql) = (SELECT \(column.sql) FROM \(shape.sql) AS t
-                    WHERE \(shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")))
-                    WHERE tidemark_state <> \(Shadow.State.absent.rawValue) AND tidemark_gone IS NOT 1
-                    """)
-        }
+        for name in lost { try shadows.dropColumn(db, name) }
+        for column in added { try shadows.addColumn(db, column) }
         try SealedRun.unfold(db, shape)
         guard !added.isEmpty else { return }
         // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
         try Marks.announce(db)
-        try db.execute(
-            sql: """
-                UPDATE \(shape.shadowSQL) SET tidemark_mark = \(Marks.counterSQL)
-                WHERE tidemark_mark IS NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
-                """)
+        try shadows.markInserts(db)
         try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
     }
 
     /// Refreshes the routing scopes of edited rows, which writes with capture off may have put into other scopes.
     static func refreshPlaces(_ db: Database, _ shape: TableSchema) throws {
-        guard shape.isScopedByColumn else { return }
-        let isRow = shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")
-        try db.execute(
-            sql: """
-                UPDATE \(shape.shadowSQL) AS shadow SET tidemark_routing_scope = coalesce(
-                  (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isRow)), tidemark_routing_scope)
-                WHERE tidemark_mark IS NOT NULL
-                """)
+        if shape.isScopedByColumn { try ShadowTable(shape).refreshRoutingScopes(db) }
     }
 
     /// Takes the triggers and indexes off all tables, and returns how many there were; `install` puts them back.
@@ -166,19 +131,7 @@ enum Installation {
     }
 
     private static func installTouched(_ db: Database, _ shape: TableSchema) throws {
-        // It is empty between transactions, so that it is made anew wherever the columns may be others.
-        let known = try Query(db, "PRAGMA table_info(\(shape.touchedSQL))").rows(db) { $0.text(1) }
-        let wanted = shape.isGuarded ? shape.columns.map(\.name) + ["tidemark_was"] : []
-        guard known != wanted else {
-            if shape.isGuarded { try Query(db, "DELETE FROM \(shape.touchedSQL)").execute() }
-            return
-        }
-        try db.execute(sql: "DROP TABLE IF EXISTS \(shape.touchedSQL)")
-        guard shape.isGuarded else { return }
-        let columns = shape.columns.map { "\($0.sql), " }.joined()
-        let key = shape.key.map(\.sql).joined(separator: ", ")
-        try db.execute(
-            sql: "CREATE TABLE \(shape.touchedSQL)(\(columns)tidemark_was INTEGER NOT NULL, UNIQUE (\(key)))")
+        if try TouchedTable(shape).clearOrDrop(db) { try LibrarySchema.createTouched(db, shape) }
     }
 
     /// Rows without a whole key are no records, and are counted by an index that holds nothing else.
@@ -195,14 +148,7 @@ enum Installation {
     /// another entity: nothing of them waits. Its rows on the server stay, and the status names it.
     private static func forgetVanished(_ db: Database) throws {
         for table in try TableRules.all(db).keys.sorted() where try !FileTable.exists(table, db) {
-            let shadow = TableSchema.shadowPrefix + table
-            if try FileTable.exists(shadow, db) {
-                try db.execute(
-                    sql: """
-                        UPDATE \(quoted(shadow)) SET tidemark_mark = NULL, tidemark_since = NULL
-                        WHERE tidemark_mark IS NOT NULL
-                        """)
-            }
+            try ShadowTable.unmark(db, of: table)
             try FirstCapture.forget(db, table)
             for place in LibraryTable.following(.tableLoss) { try place.clear(db, entity: table) }
         }

@@ -43,7 +43,7 @@ struct NewColumns {
             shadow.bases[shape.data[index].name] = 0
         }
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
-        try RecordTable(shape).write(db, key, shadow)
+        try RecordTable(shape).writeShadow(db, key, shadow)
         try RecordTable(shape).mark(db, key)
     }
 }

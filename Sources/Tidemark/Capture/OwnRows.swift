@@ -2,7 +2,8 @@ import GRDB
 import TidemarkWire
 
 /// The rows of a synced table that a deleted parent takes along. What cannot travel is on this device alone, and stays;
-/// an edit that the server did not have when the parent was deleted is listed: whoever deleted it cannot have seen it.
+/// an edit that the server did not have when the parent was deleted is listed, because the device that deleted the
+/// parent cannot have seen it.
 struct OwnRows {
     struct Row {
         var id: RecordID

@@ -57,7 +57,7 @@ struct RecordStateView {
         let types = shape.key.map { isOfType("typeof(\($0.sql))", $0.affinity) }
         return select(
             keys, "'\(RecordStateRule.Name.pending.rawValue)' AS state, NULL AS reason, 0 AS place",
-            from: shape.shadowSQL, where: types + [RecordStateRule.isMarked])
+            from: shape.shadowSQL, where: types + [ShadowTable.isMarked])
     }
 
     /// Rows of the first capture, which are pending like edits (``FirstCapture``). The app's table is not named here:

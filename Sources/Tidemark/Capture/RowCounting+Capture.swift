@@ -6,7 +6,7 @@ extension RowCounting {
         if try Installation.isCaptured(db, shape), try Installation.hasKey(db, shape) { return try noted() }
         // Nothing is compared yet: the next installation looks at each row, as this does at their number.
         var rows = SyncStatus.Rows()
-        rows.pending = try counted()
+        rows.outgoing = try counted()
         return rows
     }
 }

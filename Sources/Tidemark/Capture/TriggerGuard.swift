@@ -13,27 +13,19 @@ struct TriggerGuard {
     let db: Database
     let schema: SyncSchema
 
-    /// Runs with the flag up, before the transaction ends.
+    /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
         for shape in schema.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
     }
 
     /// Accepts the writes noted so far: the library wrote to the tables by statements of its own.
     func accept() throws {
-        for shape in schema.shapes where shape.isGuarded {
-            try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
-        }
+        for shape in schema.shapes where shape.isGuarded { try TouchedTable(shape).clear(db) }
     }
 
     private func restore(_ table: RecordTable) throws {
-        let shape = table.shape
-        let columns = shape.columns.map(\.sql).joined(separator: ", ")
-        let noted = try Query(db, "SELECT tidemark_was, \(columns) FROM \(shape.touchedSQL)").rows(db) { row in
-            (
-                key: row.cells(1..<(1 + shape.key.count)),
-                row: row.integer(0) == 0 ? nil : row.cells((1 + shape.key.count)..<(1 + shape.columns.count))
-            )
-        }
+        let touched = TouchedTable(table.shape)
+        let noted = try touched.all(db)
         guard !noted.isEmpty else { return }
         let changed = try noted.filter { try table.rowAsItIs(db, $0.key) != $0.row }
         if !changed.isEmpty {
@@ -46,13 +38,13 @@ struct TriggerGuard {
                 if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).resolve() }
             }
         }
-        try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
+        try touched.clear(db)
     }
 
     /// Puts a row to rights; `false` where another one stands in its way.
     private func put(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws -> Bool {
         do {
-            if let row { try table.write(db, key, row) } else { try table.deleteRow(db, key) }
+            if let row { try table.writeRow(db, key, row) } else { try table.deleteRow(db, key) }
             return true
         } catch let error as DatabaseError where error.refusesRow { return false }
     }
@@ -63,23 +55,7 @@ struct TriggerGuard {
         try table.quarantineEdits(db, key)
         try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: try table.scopeName(db, key), version: nil, cells: row,
-            reason: "Another record holds the same unique value.", contends: true, fresh: true)
-    }
-}
-
-extension RecordTable {
-    /// Notes how the library wants a row to stand, whatever triggers make of it.
-    func noteWanted(_ db: Database, _ key: [Cell], _ cells: [Cell]?) throws {
-        guard shape.isGuarded else { return }
-        let marks = (1...(shape.columns.count + 1)).map { "?\($0)" }.joined(separator: ", ")
-        let columns = shape.columns.map(\.sql).joined(separator: ", ")
-        try Query(
-            db,
-            """
-            INSERT OR REPLACE INTO \(shape.touchedSQL)(\(columns), tidemark_was)
-            SELECT \(marks) WHERE EXISTS (SELECT 1 FROM tidemark_applying)
-            """
-        ).execute(key + (cells ?? shape.data.map { _ in .null }) + [.integer(cells == nil ? 0 : 1)])
+            reason: "Another record holds the same unique value.", contends: true)
     }
 }
 
@@ -87,7 +63,7 @@ extension CaptureSuppression {
     /// - Parameter schema: the tables whose rows are put to rights after the app's triggers have fired.
     static func whileApplying(_ db: Database, _ schema: SyncSchema, _ body: () throws -> Void) throws {
         try raise(db)
-        // Inside one transaction: where the body fails for good, the flag is rolled back with everything else.
+        // The suppression goes with the transaction, where the body fails for good and everything is rolled back.
         let result = Result {
             try body()
             try TriggerGuard(db: db, schema: schema).restore()

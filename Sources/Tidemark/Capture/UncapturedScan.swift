@@ -4,8 +4,9 @@ import TidemarkWire
 /// Compares a table whose capture was gone for a while, or begins, with the manifest, row by row, and notes what was
 /// written meanwhile. Runs in the transaction that puts the triggers there, so that no write falls between the two.
 struct UncapturedScan {
-    /// Writes that are taken for the user's without a question: more of them wait for a confirmation, unless the app
-    /// announced its migration. Inserts are never held up.
+    /// How many deletes, and updates, are taken for the user's without a question. More of them wait for a
+    /// confirmation, and so do two deletes or more that have emptied the table, unless the app announced its migration.
+    /// Inserts never wait.
     static let deleteBound = 100
     static let updateBound = 1000
     /// New rows that are collected before they are noted: a first capture may find all that the table holds.
@@ -73,9 +74,7 @@ struct UncapturedScan {
     /// Records that wait for a confirmation get none.
     private func markShadows(_ manifests: [Scope: SeenManifest], besides waiting: Set<String>) throws {
         try Marks.announce(db)
-        for key in try Query(db, "SELECT \(keyList) FROM \(shape.shadowSQL)")
-            .rows(db, [], { $0.cells(0..<shape.key.count) })
-        {
+        for key in try ShadowTable(shape).keys(db) {
             let row = try table.row(db, key)
             guard let id = shape.recordID(key) else {
                 try table.mark(db, key)
@@ -117,7 +116,7 @@ struct UncapturedScan {
         let cells = try retyping.after(shadow.cells)
         guard cells != shadow.cells else { return }
         shadow.cells = cells
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
         if let scope = (shadow.scope ?? scopeOfAll).flatMap(Scope.init) {
             try RefetchQueue.note(db, scope, shape.name, id.text)
         }
@@ -149,7 +148,7 @@ struct UncapturedScan {
             db,
             """
             SELECT \(list) FROM \(shape.sql) AS t
-            WHERE NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))
+            WHERE \(ShadowTable(shape).noneSQL(where: isRow))
             ORDER BY \(shape.key.map { "t.\($0.sql)" }.joined(separator: ", "))
             """)
         query.bind([])
@@ -210,7 +209,7 @@ struct UncapturedScan {
         var shadow = Shadow(state: .absent, cells: shape.data.map { _ in .null })
         shadow.mark = try Marks.next(db)
         if shape.isScopedByColumn { shadow.routingScope = shape.scope(ofKey: key, cells)?.name ?? "" }
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
     }
 
     private func visitQuarantined(_ manifests: [Scope: SeenManifest]) throws {

@@ -53,7 +53,7 @@ struct UniqueResolver {
         shadow = shadow.answered
         (shadow.state, shadow.cells, shadow.version) = (.known, quarantined.cells, quarantined.version)
         if table.shape.isScopedByColumn { shadow.scope = scope }
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
     }
 
     /// Forgets a namesake that the app made under the record's key and took away again before it was sent: the row that
@@ -116,7 +116,7 @@ struct UniqueResolver {
         }
         try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope, version: nil, cells: cells, reason: reason.refusal,
-            contends: reason.dependsOnOthers, fresh: false)
+            contends: reason.dependsOnOthers)
         return false
     }
 
@@ -128,7 +128,7 @@ struct UniqueResolver {
 
     private func write(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
         do {
-            try table.write(db, key, cells)
+            try table.writeRow(db, key, cells)
             return nil
         } catch let error as DatabaseError where error.refusesRow {
             return error
@@ -197,16 +197,14 @@ struct UniqueResolver {
         }
         try db.execute(sql: "PRAGMA recursive_triggers = ON")
         try CaptureSuppression.lower(db)
-        let isMarked = "tidemark_mark IS NOT NULL"
-        try db.execute(sql: "UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL WHERE \(isMarked)")
+        let shadows = ShadowTable(shape)
+        try shadows.unmarkAll(db)
         let columns = shape.columns.map(\.sql).joined(separator: ", ")
         let places = (1...shape.columns.count).map { "?\($0)" }.joined(separator: ", ")
         do {
             try Query(db, "INSERT OR REPLACE INTO \(shape.sql)(\(columns)) VALUES (\(places))").execute(key + cells)
         } catch let error as DatabaseError where error.refusesRow { return [] }
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isMarked)")
-            .rows(db) { $0.cells(0..<shape.key.count) }
+        return try shadows.markedKeys(db)
             .filter { $0 != key }.compactMap { key in shape.recordID(key).map { Candidate(id: $0, key: key) } }
     }
 
@@ -223,7 +221,6 @@ struct UniqueResolver {
         }
         try QuarantinedRow.put(
             db, shape, record: candidate.id.text, scope: shadow?.scope ?? place, version: nil, cells: cells,
-            reason: "Another record holds the same unique value, or another scope the record.", contends: true,
-            fresh: true)
+            reason: "Another record holds the same unique value, or another scope the record.", contends: true)
     }
 }

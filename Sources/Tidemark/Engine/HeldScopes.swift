@@ -14,13 +14,13 @@ enum HeldScopes {
     static func add(_ db: Database, _ scope: Scope) throws {
         let held = try all(db)
         guard !held.contains(scope) else { return }
-        if try ScopeRecord.isFollowed(db, scope) { return try adopt(db, [scope]) }
+        if try ScopeRecord.isFollowed(db, scope) { return try endHolds(db, [scope]) }
         try set(db, heldKey, held + [scope])
         try ScopeRecord.follow(db, scope)
     }
 
     /// Ends the holds on scopes that an engine follows by itself from now on.
-    static func adopt(_ db: Database, _ scopes: [Scope]) throws {
+    static func endHolds(_ db: Database, _ scopes: [Scope]) throws {
         let (held, own) = (try all(db), try list(db, ownKey))
         let rest = held.filter { !scopes.contains($0) }
         if rest != held { try set(db, heldKey, rest) }
@@ -28,7 +28,7 @@ enum HeldScopes {
         if !others.isEmpty { try set(db, ownKey, own + others) }
     }
 
-    /// The scope has left the device: whoever follows it next begins anew.
+    /// Forgets a scope that has left the device: the next engine that follows it begins anew.
     static func forget(_ db: Database, _ scope: Scope) throws {
         for key in [heldKey, ownKey] {
             let before = try list(db, key)
@@ -45,7 +45,8 @@ enum HeldScopes {
         try Meta.set(db, key, NameList(scopes.map(\.name)).text)
     }
 
-    /// Takes a scope off the device, but for one that has anything the server does not have; `false` for that.
+    /// Takes a scope off the device. Returns `false` where it has anything that the server does not have: then it
+    /// stays. One that an engine follows by itself stays too, and counts as done.
     static func evict(_ db: Database, _ scope: Scope, _ schema: SyncSchema, now: Int64) throws -> Bool {
         guard try !list(db, ownKey).contains(scope) else { return true }
         guard try !hasUnsynced(db, scope, schema) else { return false }
@@ -61,11 +62,7 @@ enum HeldScopes {
     /// orphaned or waiting for a decision.
     private static func hasUnsynced(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws -> Bool {
         for shape in try TableRules.shapes(db, in: scope, beside: schema) {
-            let name = literal(scope.name)
-            // A row that has another scope's name in its column by now, or none, is still this one's on the server.
-            let place = shape.isScopedByColumn ? "tidemark_routing_scope = \(name) OR tidemark_scope = \(name)" : "1"
-            let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND (\(place)) LIMIT 1"
-            if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
+            if try ShadowTable(shape).isAnyMarked(db, concerning: scope) { return true }
             if try hasLocalRefusals(db, scope, shape) { return true }
         }
         if try Outbox.hasOpenOrRefused(db, scope) { return true }

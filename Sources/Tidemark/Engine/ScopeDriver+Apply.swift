@@ -5,12 +5,12 @@ import TidemarkWire
 // MARK: - An exchange's answer
 
 extension ScopeDriver {
-    /// Old history is looked for so seldom, in milliseconds: all of it is looked through, which a push of thousands of
-    /// requests should not do for each of them.
+    /// The least time between two looks for old history, in milliseconds. A look goes through all of it, which a push
+    /// of thousands of requests should not do for each of them.
     private static let pruneInterval: Int64 = 60_000
 
     func apply(_ transaction: ApplyTransaction) async throws -> Applied {
-        let prune = transaction.now - configuration.finishedRetention.milliseconds
+        let prune = transaction.now.saturatingSubtracting(configuration.finishedRetention.milliseconds)
         let packsAll = !hasPacked
         let mayPrune = lastPrune.map { !($0..<$0 + Self.pruneInterval).contains(transaction.now) } ?? true
         let (outcome, hasPacked, isPending, remedy) = try await keepingMeasures { measured, committed in

@@ -20,7 +20,7 @@ extension ScopeDriver {
     }
 
     func keepAttempts(until moment: Instant) async {
-        let next = machine.failures > 0 ? wallClockMilliseconds() + max(0, moment - now) : nil
+        let next = machine.failures > 0 ? wallClockMilliseconds().saturatingAdding(max(0, moment - now)) : nil
         let (scope, attempts) = (scope, Attempts(failures: machine.failures, next: next))
         // A file that could not be written is not written to again to say so.
         guard attempts != self.attempts, !Task.isCancelled else { return }

@@ -35,7 +35,7 @@ extension ScopeDriver {
     /// Whether the device was not in sync for a long time, and critical tables were not asked for since.
     private func isAwayForLong(_ record: ScopeRecord) -> Bool {
         guard let last = record.lastSync, last != criticalSync else { return false }
-        return wallClockMilliseconds() - last > configuration.criticalFirstAfter.milliseconds
+        return wallClockMilliseconds().saturatingSubtracting(last) > configuration.criticalFirstAfter.milliseconds
     }
 
     /// Whether critical tables may have to come before the scan's next page.

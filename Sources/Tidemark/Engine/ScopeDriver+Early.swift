@@ -6,7 +6,7 @@ import TidemarkWire
 struct EarlyResponse: Sendable {
     let request: TransportRequest
     let result: Result<TransportResponse, any Error>
-    /// From the request to its end.
+    /// From the request to the end of its answer.
     let milliseconds: Int64
 }
 

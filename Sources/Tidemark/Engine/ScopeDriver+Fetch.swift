@@ -2,8 +2,8 @@ import TidemarkCore
 import TidemarkWire
 
 extension ScopeDriver {
-    /// Records that the scan does not bring. A failure here must not hold up the exchange, unless the server asks for a
-    /// wait; it is tried before the next.
+    /// Fetches records that the scan does not bring. A failure here must not hold up the exchange, unless the server
+    /// asks for a wait or the app has interrupted its file: the fetch is tried again before the next one.
     func fetch(_ exchange: Exchange) async throws {
         let fetch = RecordFetch(
             schemaCache: schemaCache, scope: scope, schema: exchange.schema, declarations: exchange.declarations)

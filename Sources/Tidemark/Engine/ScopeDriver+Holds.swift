@@ -4,7 +4,8 @@ extension ScopeDriver {
     /// Foreign keys that one request follows.
     private static let followedFields = Limits().followedFields
 
-    /// Brings a record by name, ahead of the checkpoint. A scope that is being filled takes none before it is.
+    /// Brings a record by name, ahead of the checkpoint. A scope that is being filled takes none before the filling has
+    /// ended.
     func bring(_ record: RefetchQueue.Record, follow: [String]) async throws {
         await mutex.lock()
         defer { mutex.unlock() }
@@ -29,7 +30,7 @@ extension ScopeDriver {
     }
 
     /// Takes the scope off the device and ends; `false` where it has edits that the server has not taken. The caller
-    /// has the turn.
+    /// has locked the mutex.
     func evict() async -> Bool {
         guard let schema = await schemaCache.schema else { return false }
         let (scope, now) = (scope, wallClockMilliseconds())

@@ -63,8 +63,8 @@ extension ScopeDriver {
         let problem = Failure(response, scope: scope).problem
         let isOutOfDate = since != nil && [.checkpointExpired, .invalidCheckpoint].contains(problem?.code)
         if isOutOfDate {
-            // Deletions below the floor are forgotten: nobody knows which of the records were deleted, and none is
-            // brought back. A server that has lost history deleted none.
+            // The server has forgotten deletions below the floor: it cannot tell which of the records were deleted, and
+            // none is revived. A server that has lost history deleted none.
             question.isBelowFloor = problem?.reason == .retention
             response = try await send(fetch.request(entity, part, since: nil))
         }

@@ -32,8 +32,8 @@ extension ScopeDriver {
 
     /// Wakes the loop of `run()`.
     ///
-    /// - Parameter syncs: whether it is to do something, and not only to look anew how long it sleeps. Whoever wants
-    ///   something done is not overheard for one who does not.
+    /// - Parameter syncs: whether it is to do something, and not only to look anew how long it sleeps. A call that asks
+    ///   only for the look does not undo one that wants something done.
     func rouse(syncs: Bool = true) {
         isRetimed = !syncs && (isRetimed || !signal.isRaised)
         signal.raise()

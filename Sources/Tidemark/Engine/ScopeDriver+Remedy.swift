@@ -28,7 +28,8 @@ extension ScopeDriver {
             response = try await send(question.request)
             heard = try question.answer(response)
         } catch {
-            // Nobody is in a hurry to hear that nothing has changed, once the stop is told.
+            // Once the server has heard that the stop is carried out, a failure of the network or of the server changes
+            // nothing: the scope stays stopped.
             let kind = Failure(error, scope: scope).kind
             guard kind == .transient || kind == .server, self.telling.hasTold(question.report) else { throw error }
             throw halted

@@ -18,7 +18,8 @@ actor ScopeDriver {
     var takesShared = true
     var batching: PageSizing
     var lane = randomHex(bytes: 16)
-    /// Not until the end of a scan in which one did not fit what is here.
+    /// Whether pages may hold differences from the rows that are here. Once one did not fit, pages hold whole rows
+    /// until the scan ends.
     var takesDifferences = true
     /// When the last page of a scan in key order was asked for.
     var pageSent = Dependencies.current.uptime
@@ -66,7 +67,7 @@ actor ScopeDriver {
     /// How long the last request of an exchange took, in milliseconds.
     var requestTime: Int64 = 0
     /// Whether a filling asks for its next page before anything is pushed: behind a push, so that neither holds up the
-    /// other, and where the server has nothing yet, since its page would bring back what was pushed just before.
+    /// other, and where the server has nothing yet, since its page would undo what was pushed just before.
     var isPageNext = false
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
@@ -103,7 +104,7 @@ actor ScopeDriver {
         isRetimed = false
         while !Task.isCancelled, !isRetired {
             if isRetimed { isRetimed = false } else { await drive(event) }
-            // Nobody tells when the app resumes its file.
+            // The engine does not hear when the app resumes its file, so it looks no more often than it polls.
             let least = lastError?.code == .databaseInterrupted ? configuration.pollInterval.milliseconds : 0
             let wait = nextTimer.map { max(least, $0 - now) } ?? configuration.tick.milliseconds
             guard await signal.sleep(for: .milliseconds(wait)) else {

@@ -3,10 +3,11 @@ import TidemarkCore
 /// How eagerly the engine works. The defaults suit an app in the foreground, on a phone as on a desktop;
 /// ``background`` suits the short time that a system grants to an app that is not on screen.
 public struct SyncConfiguration: Hashable, Sendable {
-    /// How long to wait after failures in a row: `min(maximum, base·2^(n − 1)) + random(0, jitter)` (B10).
+    /// How long to wait after `n` failures in a row: `w + random(0, min(max(jitter, w), maximum − w))`, where `w` is
+    /// `min(base·2^(n − 1), ⅔·maximum)` (B10).
     ///
-    /// A wait is spread by as much again, within its bounds: devices that lost a server at one moment would else come
-    /// back to it at one moment.
+    /// A wait is spread by as much again, within its bounds, because devices that lost a server at one moment would
+    /// else come back to it at one moment.
     public struct Backoff: Hashable, Sendable {
         /// The first wait.
         public var base: Duration

@@ -1,8 +1,8 @@
 import TidemarkCore
 
 extension SyncEngine {
-    /// The files that records name: to add, to show and to fetch them. Its calls throw `configuration_invalid` where
-    /// the engine was given no folder.
+    /// The files that records name: to add, to show and to fetch them. Where the engine was given no folder, its
+    /// `async` calls throw `configuration_invalid`, and the others find no file.
     public nonisolated var attachments: Attachments { Attachments(attachmentRunner) }
 
     /// Passes on what the app knows of its network.

@@ -30,15 +30,16 @@ extension SyncEngine {
     /// - Parameter discardingUnsent: whether edits that no server has taken may be lost. Where not, and there are any,
     ///   nothing happens, and the engine goes on as before.
     /// - Returns: what was in the file.
-    /// - Throws: ``SyncError`` `unsent_edits` where there are any; `engine_disconnected` after ``disconnect()``, unless
-    ///   unsent edits may be lost. With the file as it was, and the engine disconnected: `unsent_edits` where one was
-    ///   made meanwhile, `database_failed` where the file cannot be written, and GRDB's `DatabaseError` where the app's
-    ///   schema keeps a row. With the rows gone: `folder_failed` where the files stay.
+    /// - Throws: ``SyncError``: unless unsent edits may be lost, `unsent_edits` where there are any, and as
+    ///   ``install()`` does, such as `engine_disconnected` after ``disconnect()``. With the file as it was, and the
+    ///   engine disconnected: `unsent_edits` where one was made meanwhile, `database_failed` where the file cannot be
+    ///   written, and GRDB's `DatabaseError` where the app's schema keeps a row. With the rows gone: `folder_failed`
+    ///   where the files stay.
     @discardableResult
     public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> UninstallReport {
         if !discardingUnsent {
             try await install()
-            // What rows have begun to name counts, though nobody has looked at it yet.
+            // Files that rows have begun to name count too, although the runner has not looked at them yet.
             do { try await attachmentRunner?.digest() } catch let error as DatabaseError { throw SyncError(error) }
             try await file.asked(to: .read) { db in try UnsentEdits(db).refuse() }
         }

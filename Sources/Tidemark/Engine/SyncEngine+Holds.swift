@@ -98,7 +98,7 @@ extension SyncEngine {
         let now = environment.uptime
         // An engine that is about to run looks at the lease here, which spares it a transaction of its own.
         let (held, looked) = try await file.write(at: .install) { db in
-            try HeldScopes.adopt(db, scopes)
+            try HeldScopes.endHolds(db, scopes)
             return (try HeldScopes.all(db), try lease?.handle(db, environment, now: now))
         }
         // Meanwhile that run may have ended, and another one begun.

@@ -2,7 +2,7 @@ import GRDB
 import TidemarkWire
 
 /// Writes of one table that were found by comparing it with what this device last had, and are too many to be sent
-/// without a word: nobody saw them being made.
+/// without a question: no trigger saw them being made.
 public struct InferredEdits: Hashable, Sendable {
     /// The table's name.
     public var table: String
@@ -16,6 +16,14 @@ public struct InferredEdits: Hashable, Sendable {
         self.table = table
         self.updates = updates
         self.deletes = deletes
+    }
+}
+
+extension InferredEdits: CustomStringConvertible {
+    /// A sentence for a log: `todo has 3 updates and 1 delete that nobody saw being made.`
+    public var description: String {
+        "\(table) has \(counted(updates, "update")) and \(counted(deletes, "delete")) that nobody saw being made."
+            .printable
     }
 }
 

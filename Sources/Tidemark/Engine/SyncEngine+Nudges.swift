@@ -2,8 +2,8 @@ import TidemarkCore
 import TidemarkWire
 
 extension SyncEngine {
-    /// Keeps one stream of nudges open for all scopes, until cancelled (B3). Nothing rests on it but how soon a scope
-    /// is pulled: the ticks go on.
+    /// Keeps one stream of nudges open, until cancelled (B3), for the scopes that the token grants, the first
+    /// ``NudgeStream/scopeLimit`` of them by name. Only how soon a scope is pulled depends on it: the ticks go on.
     func listen(through transport: any StreamingTransport) async {
         var reconnection = Reconnection(configuration.backoff.rule, longest: adapted.longestWait.milliseconds)
         while !Task.isCancelled {
@@ -41,7 +41,7 @@ extension SyncEngine {
         }
     }
 
-    /// The scopes to hear of: those that the token grants, as far as is known.
+    /// The scopes to hear of: those that the token grants, as far as is known, up to the number that one stream takes.
     private var nudgedScopes: [Scope] {
         guard adapted.receivesNudges else { return [] }
         return drivers.map(\.scope).filter { !refused.contains($0) }.sorted().prefix(NudgeStream.scopeLimit).map(\.self)

@@ -10,7 +10,7 @@ extension SyncEngine {
     ///     bar.fraction = progress.received.fraction ?? progress.sent.fraction
     /// }
     /// ```
-    /// While nobody reads one, nothing is counted. It does not end with ``disconnect()``: cancel the task that reads
+    /// While no stream is read, nothing is counted. It does not end with ``disconnect()``: cancel the task that reads
     /// it.
     public nonisolated var progressUpdates: AsyncStream<SyncProgress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
@@ -36,10 +36,10 @@ extension SyncEngine {
             (isDue ? try ProgressMeter.count(db) : nil, try ProgressMeter.fillings(db, scopes))
         }
         // A file that cannot be read now is read again behind the next answer.
-        guard let (waiting, fillings) = found else { return }
+        guard let (unsent, fillings) = found else { return }
         // Another process may be the one that fills.
         isBusy = isBusy || isWaiting && lease?.isHolderAble == true && !fillings.isEmpty
-        if let waiting { meter.counted(waiting, answered: counts.pushed, now: now) }
+        if let unsent { meter.counted(unsent, answered: counts.pushed, now: now) }
         await progressBoard.publish(meter.progress(counts, fillings, isBusy: isBusy))
     }
 }

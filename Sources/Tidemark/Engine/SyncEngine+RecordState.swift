@@ -15,7 +15,8 @@ extension SyncEngine {
     ///   - id: the id on the wire: a text key as it is, an integer key in decimal, any other as the canonical JSON
     ///     array of its values. A temporary id will do.
     /// - Throws: ``SyncError``: `table_unsupported` where the engine does not sync the table, `record_unknown` where
-    ///   nothing is known here of such a record, neither its row nor an edit, nor that it was deleted.
+    ///   nothing is known here of such a record, neither its row nor an edit, nor that it was deleted; and as
+    ///   ``install()`` does, unless the engine is disconnected from a file that it had installed.
     public func state(of table: String, id: String) async throws -> RecordState {
         try await state(of: table) { shape, db in
             guard let id = RecordID(try Self.canonicalID(db, of: id, in: shape.name)) else { return nil }

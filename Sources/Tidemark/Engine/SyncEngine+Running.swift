@@ -88,7 +88,7 @@ extension SyncEngine {
             let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
                 let look = try mine?.looking(db, environment, now: now)
                 let counter = try Marks.counter(db)
-                // Most looks find that nobody wrote.
+                // Most looks find no new edit.
                 guard counter != seen else { return (look, nil) }
                 return (look, (counter, try scopes.filter { try Pending.exists(db, schema, $0) }))
             }
@@ -144,12 +144,12 @@ extension SyncEngine {
     /// An engine that hears no nudges and has a longer tick is out of sight.
     private static var oftenMilliseconds: Int64 { 5 * 60_000 }
 
-    /// Whoever waits looks as often at least, however rarely it would look for edits.
+    /// A waiting engine looks at least this often, also where it would look for edits more rarely.
     private static var longestLook: Duration { .seconds(1) }
 
     /// Returns when it is this engine's turn, or ``run()`` is to end.
     private func waitForTurn() async {
-        // Whoever syncs does a round anyway.
+        // An engine that gets its turn syncs all scopes anyway.
         defer { roundsDone = roundsWanted }
         guard lease?.isDriving == false else { return }
         await withDiscardingTaskGroup { group in
@@ -170,7 +170,7 @@ extension SyncEngine {
         }
         guard isWaiting else { return }
         isWaiting = false
-        // A cancelled task reads nothing more, and whoever shows the status is to see that nobody is waited for.
+        // A cancelled task reads nothing more, and the status must not go on to show a wait that has ended.
         try? await Dependencies.current.uncancelled { await self.publishStatus() }
     }
 
@@ -181,7 +181,7 @@ extension SyncEngine {
         var measures: String?
         var fillings: [SyncStatus.Bootstrap] = []
 
-        /// Whether nobody has written, exchanged or filled anything between.
+        /// Whether nothing was written, exchanged or filled between two looks.
         func isSame(as other: FileLook?) -> Bool {
             counter == other?.counter && measures == other?.measures && fillings == other?.fillings
                 && lease?.lease.isHolderAble == other?.lease?.lease.isHolderAble
@@ -214,7 +214,7 @@ extension SyncEngine {
         let now = environment.uptime
         let after = try? await file.write(at: .attempts) { db in try before.handle(db, environment, now: now) }
         // A file that cannot be written now is looked at again. Nothing rests on the name in it: an engine that has
-        // found nobody to wait for goes on, and its scopes say what is wrong with the file.
+        // found no other engine to wait for goes on, and its scopes say what is wrong with the file.
         guard lease != nil else { return }
         if let after { lease = after } else if look.lease.isDriving { lease = look.lease }
     }

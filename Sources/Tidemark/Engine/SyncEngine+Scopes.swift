@@ -2,8 +2,9 @@ import GRDB
 public import TidemarkWire
 
 extension SyncEngine {
-    /// The edits that were not sent when access to their scope was lost or the scope was left, oldest first. They are
-    /// given back by themselves when the scope is filled again.
+    /// The edits that were not sent when access to their scope was lost, the scope was left or their table went to
+    /// other scopes, oldest first; they are replayed by themselves when the scope is filled again. Rows that came back
+    /// with a restored table although their records were deleted elsewhere are listed too, and wait for ``replay(_:)``.
     ///
     /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func orphanedEdits() async throws -> [OrphanedEdit] {
@@ -16,13 +17,13 @@ extension SyncEngine {
     ///
     /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand, and as ``install()`` does; the
     ///   edit stays in the list.
-    public func giveBack(_ edit: OrphanedEdit) async throws {
+    public func replay(_ edit: OrphanedEdit) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }
         try await file.asked(to: .write) { db in
             guard let entry = try OrphanedEdits.entries(db, "WHERE id = ?1", [.integer(edit.id)]).first else { return }
-            var giving = OrphanReplay(db: db, schema: schema, scope: edit.scope)
-            guard try giving.make([entry]) == 0 else { return }
+            var orphanReplay = OrphanReplay(db: db, schema: schema, scope: edit.scope)
+            guard try orphanReplay.make([entry]) == 0 else { return }
             throw SyncError(
                 .recordGone, "The edit of \(edit.entity) \(edit.record) cannot be made as things stand.",
                 hint: "`orphanedEdits()` gives the reason.", scope: edit.scope)
@@ -39,7 +40,7 @@ extension SyncEngine {
     }
 
     /// Takes a scope with its sub-scopes off this device: its rows go, edits that were not sent are orphaned. Nothing
-    /// changes on the server. Following the scope again fills it anew and gives the edits back.
+    /// changes on the server. Following the scope again fills it anew and replays the edits.
     ///
     /// Make the engine without the scope first; one that it follows would be filled again at once.
     /// - Throws: ``SyncError`` `configuration_invalid` where this engine follows the scope, and as ``install()`` does.

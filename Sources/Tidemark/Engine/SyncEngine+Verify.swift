@@ -20,7 +20,8 @@ extension SyncEngine {
     ///   - repairing: what differs is put right.
     ///   - discardingLocal: with `repairing`: rows that the server does not know are deleted here, and what differs is
     ///     not kept.
-    /// - Throws: the ``SyncError`` of the first scope that could not be compared; the others are worked through.
+    /// - Throws: the ``SyncError`` of the first scope that could not be compared, after the others were worked through;
+    ///   as ``install()`` does; `CancellationError` when cancelled.
     public func verify(repairing: Bool = false, discardingLocal: Bool = false) async throws -> VerifyReport {
         let repair: RecordRepair? =
             repairing ? (discardingLocal ? .discardingLocal : .keepingLocal) : nil

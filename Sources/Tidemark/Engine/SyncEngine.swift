@@ -4,8 +4,8 @@ public import TidemarkWire
 
 /// Keeps tables of the app's own database in sync with a server and with the user's other devices.
 ///
-/// The app reads and writes as ever; every edit, whoever makes it, is captured in its own transaction, sent when the
-/// network allows, and what changed elsewhere is brought back.
+/// The app reads and writes as ever; every edit, also one of another process, is captured in its own transaction, sent
+/// when the network allows, and what changed elsewhere is fetched.
 ///
 /// ```swift
 /// let sync = try SyncEngine(
@@ -36,11 +36,11 @@ public actor SyncEngine {
     let conflictBoard = StatusBoard<[Conflict]>()
     let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
-    /// Whether ``run()`` is under way, whoever syncs the file.
+    /// Whether ``run()`` is under way, also while another engine syncs the file.
     var isRunning = false
     /// Which engine syncs the file; `nil` while this one does not run.
     var lease: EngineLease?
-    /// Whether this one runs, and another process syncs the file.
+    /// Whether this one runs, and another engine, mostly one of another process, syncs the file.
     var isWaiting = false
     /// How often the app has called for a round, and how many of these calls are answered.
     var roundsWanted = 0
@@ -76,7 +76,8 @@ public actor SyncEngine {
     ///   - transport: what carries requests, such as ``HTTPTransport``.
     ///   - configuration: how eagerly it works.
     ///   - attachments: where the bytes of attachments are kept, if tables have any.
-    ///   - onConflict: decides conflicts of entities whose policy is `manual`; without one they wait in the list.
+    ///   - onConflict: decides open conflicts, mostly of entities whose policy is `manual`; without it they wait in the
+    ///     list.
     ///   - onChangeset: hears what each answer has changed, as a patchset for other databases.
     /// - Throws: ``SyncError`` where tables and scopes do not fit together, or `sessions_unavailable` where there is
     ///   an `onChangeset` and the SQLite library makes no patchsets.
@@ -265,7 +266,8 @@ public actor SyncEngine {
         let told = status.scopes.mapValues(\.lastError)
         for driver in drivers {
             let (state, remaining) = await driver.activity
-            status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
+            let end = wallClockMilliseconds().saturatingAdding(remaining)
+            status.note(driver.scope, state, until: end, error: await driver.lastError)
         }
         if isWaiting, !schemaCache.transport.isDisconnected {
             status.noteOtherProcess(isAble: lease?.isHolderAble ?? false, told: told)
@@ -340,7 +342,7 @@ public actor SyncEngine {
     /// Decides a conflict. What has to be written for it is a new edit, made on the record as it stands now, and
     /// travels like any other.
     ///
-    /// A resolved conflict can be decided again: `.keepMine` brings back what was lost, also of a record that was
+    /// A resolved conflict can be decided again: `.keepMine` restores what was lost, also of a record that was
     /// deleted, and `.takeTheirs` what was overwritten.
     /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
     ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.

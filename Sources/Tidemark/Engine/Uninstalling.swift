@@ -40,17 +40,23 @@ public struct UninstallReport: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The edits in a file that no server has taken: they would be lost with what the library keeps of them.
+/// The edits in a file that no server has taken: they would be lost with what the library keeps of them. The counts are
+/// those of ``SyncStatus`` under the same names.
 public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
-    /// Edits that wait to be sent, or for the server's verdict, and those that wait for another record.
-    public var waiting: Int
-    /// Edits that the server refused, and conflicts that nobody has decided.
+    /// Edits that are not sent yet, with nothing in their way.
+    public var pending: Int
+    /// Operations sealed for sending, without a verdict.
+    public var sent: Int
+    /// Edits that another record is in the way of.
+    public var blocked: Int
+    /// Operations that the server refused. Those that this device refused to send are in rows that are ``unable``.
+    public var rejected: Int
+    /// Open conflicts.
     public var undecided: Int
-    /// Edits of scopes that are not on this device any more.
+    /// Edits of scopes that are not on this device any more, and rows that came back after they were deleted elsewhere.
     public var orphaned: Int
-    /// Writes that no trigger saw and that wait to be compared with the server, or for a confirmation. Rows that were
-    /// there before the first sync count as `waiting`, where their table has one scope.
-    public var unseen: Int
+    /// Writes that no trigger saw, found with the manifest.
+    public var inferred: Int
     /// Rows that cannot travel, and so are on this device only.
     public var unable: Int
     /// Attachments whose bytes no server has acknowledged.
@@ -58,27 +64,34 @@ public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes a value, for previews and tests.
     public init(
-        waiting: Int = 0, undecided: Int = 0, orphaned: Int = 0, unseen: Int = 0, unable: Int = 0, attachments: Int = 0
+        pending: Int = 0, sent: Int = 0, blocked: Int = 0, rejected: Int = 0, undecided: Int = 0, orphaned: Int = 0,
+        inferred: Int = 0, unable: Int = 0, attachments: Int = 0
     ) {
-        self.attachments = attachments
-        self.waiting = waiting
+        self.pending = pending
+        self.sent = sent
+        self.blocked = blocked
+        self.rejected = rejected
         self.undecided = undecided
         self.orphaned = orphaned
-        self.unseen = unseen
+        self.inferred = inferred
         self.unable = unable
+        self.attachments = attachments
     }
 
     /// Whether there are none.
-    public var isEmpty: Bool { waiting + undecided + orphaned + unseen + unable + attachments == 0 }
+    public var isEmpty: Bool { counts.allSatisfy { $0.number == 0 } }
 
-    /// The numbers in words, such as "3 to send, 1 refused or undecided".
-    public var description: String {
-        let counts = [
-            (waiting, "to send"), (undecided, "refused or undecided"), (orphaned, "orphaned"),
-            (unseen, "not compared with the server yet"), (unable, "in rows that cannot travel"),
-            (attachments, "attachments to upload"),
+    private var counts: [(number: Int, word: String)] {
+        [
+            (pending, "pending"), (sent, "sent without a verdict"), (blocked, "blocked"), (rejected, "rejected"),
+            (undecided, "undecided"), (orphaned, "orphaned"), (inferred, "inferred"),
+            (unable, "in rows that cannot travel"), (attachments, "attachments to upload"),
         ]
-        let parts = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    }
+
+    /// The numbers in words, such as "3 pending, 1 rejected".
+    public var description: String {
+        let parts = counts.filter { $0.number > 0 }.map { "\($0.number) \($0.word)" }
         return parts.isEmpty ? "none" : parts.joined(separator: ", ")
     }
 }
@@ -89,10 +102,9 @@ extension UnsentEdits {
         self.init()
         guard try LibrarySchema.isInstalled(db) else { return }
         let status = try SyncStatus(db, scopes: ScopeRecord.all(db))
-        waiting = status.pending + status.sent + status.blocked
-        undecided = try status.rejected - Outbox.countUnsendable(db) + status.undecided
-        orphaned = status.orphaned
-        unseen = try Inferred.count(db)
+        (pending, sent, blocked) = (status.pending, status.sent, status.blocked)
+        rejected = try status.rejected - Outbox.countUnsendable(db)
+        (undecided, orphaned, inferred) = (status.undecided, status.orphaned, status.inferred)
         unable = status.rows.unable
         attachments = try Blob.unsent(db)
     }

@@ -7,7 +7,7 @@ final class MeasureBook: Sendable {
 
     var present: SyncMeasures { unsaved.withLock { $0 } }
 
-    /// Takes everything out, to be stored or given back.
+    /// Takes everything out, to be stored or returned.
     func take() -> SyncMeasures {
         unsaved.withLock { measures in
             defer { measures = SyncMeasures() }

@@ -29,7 +29,7 @@ struct PushRefusal: Sendable {
         times = former.flatMap { $0.suspect?.onlyKeys == exchange.onlyKeys ? $0.times + 1 : nil } ?? 1
         declarations = exchange.declarations
         count = (former?.count ?? 0) + 1
-        // After the first refusal of a token a pull that goes through has another one.
+        // A pull that goes through after a token was refused for the first time is sent with another token.
         let failures = isOfRights ? count : count - 1
         next =
             failures > 0
@@ -46,8 +46,8 @@ struct PushRefusal: Sendable {
 
     func isOutdated(by declarations: Declarations) -> Bool { declarations != self.declarations }
 
-    /// How many operations are sent; `nil`: as many as ever. Where reading is granted, nobody says when writing is: one
-    /// operation asks, after growing waits.
+    /// How many operations are sent; `nil`: as many as ever. A token that grants only reading does not tell when it
+    /// grants writing: one operation asks, after growing waits.
     func operationLimit(now: Instant) -> Int? { isLifted ? nil : isOfRights && hasPulled && now >= next ? 1 : 0 }
 
     /// A pull went through, with the same token.

@@ -24,13 +24,14 @@ struct RecordFetch: Sendable {
         var counts = SyncReport.Counts()
         var unsent: [RefetchQueue.Record] = []
         var unrepaired: [RefetchQueue.Record: String] = [:]
-        /// Records that no answer could be taken in of.
+        /// Records of which no answer could be taken in.
         var unanswered: [RefetchQueue.Record] = []
     }
 
     /// Fetches the records, however many requests it takes, and returns what that cost and did.
     ///
-    /// - Throws: what ``Failure`` makes of the network's, the server's and the database's errors.
+    /// - Throws: ``Failure`` where the network, the server or the database fails; `JSONError` or ``SyncError``
+    ///   `answer_unusable` where the answer cannot be used.
     func run(_ records: [RefetchQueue.Record]) async throws -> Result {
         var result = Result()
         for (entity, named) in Dictionary(grouping: records, by: \.entity).sorted(by: { $0.key < $1.key }) {

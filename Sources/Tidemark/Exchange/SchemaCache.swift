@@ -43,7 +43,7 @@ actor SchemaCache {
 
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> SyncSchema {
-        // Whoever signed out may have taken the library out of the file.
+        // Signing out may have taken the library out of the file.
         try transport.current()
         if let schema, schema.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
             return schema
@@ -87,8 +87,8 @@ actor SchemaCache {
             hint: "Make an engine to sync the file again.")
     }
 
-    /// Whether the engine has signed out of a file whose tables it knows and that stands as it left it: whoever only
-    /// reads it needs no more.
+    /// Whether the engine has signed out of a file whose tables it knows and that stands as it left it: calls that only
+    /// read it need no installation.
     func isLeftStanding() async throws -> Bool {
         guard transport.isDisconnected, let version = schema?.schemaVersion else { return false }
         return try await file.read { try LibrarySchema.isInstalled($0) && SyncSchema.version($0) == version }
@@ -97,7 +97,7 @@ actor SchemaCache {
     /// Warnings about the schema, for the app's developer.
     var warnings: [String] { schema?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 
-    /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
+    /// Remembers whose ids the server assigns, so that a process which cannot ask it warns in the same way.
     private func note(_ declarations: Declarations) async throws {
         let found = declarations.entities.filter { $0.ids == .server }.map(\.name)
         // Only where it makes a difference to what is said.

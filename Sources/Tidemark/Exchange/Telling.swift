@@ -10,7 +10,7 @@ struct Telling: Hashable, Sendable {
     var error: SyncError.Code?
     /// Whether the app tells nothing of itself: what came of a remedy is told alone.
     var isSilent = false
-    /// What came of the operator's remedy, as whoever asks has just read it from the file.
+    /// What came of the operator's remedy, as the caller has just read it from the file.
     var outcome: RemedyOutcome?
     /// The last report that was answered, and when that was.
     private var told: DeviceReport?

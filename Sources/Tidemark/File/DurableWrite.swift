@@ -12,7 +12,7 @@ extension AppFile {
     ) async throws -> Result {
         try await writeWithoutTransaction(at: point) { db in
             let usual = try Query(db, "PRAGMA synchronous").first(db) { $0.integer(0) } ?? Self.full
-            // An app that syncs nothing has decided so.
+            // An app whose connections never wait for the disk (`synchronous = OFF`) has decided against durability.
             guard usual != Self.off else { return try db.committed(updates) }
             // GRDB refuses statements of a suspended database and of a cancelled task, some after they have taken
             // effect; and the app's own commits must not wait for the disk ever after.

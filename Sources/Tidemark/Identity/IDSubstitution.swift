@@ -5,8 +5,8 @@ import TidemarkWire
 /// Puts ids in the place of temporary ones: keys, every column that refers to them, declared JSON paths, and whatever
 /// this library remembers of the records. Nothing of it is an edit, and a second time changes nothing.
 ///
-/// Runs inside the transaction that brought the ids, with the flag up and foreign keys off. What is sealed stays as it
-/// is for the wire; what it means here is kept beside it.
+/// Runs inside the transaction that brought the ids, while capture is suppressed and foreign keys are off. A sealed
+/// operation stays as it is for the wire; what it means here is kept beside it.
 struct IDSubstitution {
     let db: Database
     let schema: SyncSchema
@@ -41,7 +41,7 @@ struct IDSubstitution {
     private func run(_ steps: [Step], _ shape: TableSchema) throws {
         for step in steps {
             guard let old = shape.key(of: step.old), let new = shape.key(of: step.new) else { continue }
-            try Query(db, "INSERT OR REPLACE INTO tidemark_renaming(old, new) VALUES (?1, ?2)").execute(old + new)
+            try RenamedIDs.note(db, old, new)
             try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
         }
         for column in identity.columns where column.entity == shape.name { try rewriteKeys(column) }
@@ -53,7 +53,7 @@ struct IDSubstitution {
             try operations.resolve(shape.name, step.old, step.new)
             try BlockedEdits.release(db, schema, behind: RecordName(entity: shape.name, record: step.old.text))
         }
-        try Query(db, "DELETE FROM tidemark_renaming").execute()
+        try RenamedIDs.clear(db)
     }
 
     // MARK: Columns
@@ -64,13 +64,13 @@ struct IDSubstitution {
 
     private func rewrite(_ column: Identity.Column) throws {
         let name = quoted(column.column)
-        let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
-        let isOld = "\(name) IN (SELECT old FROM tidemark_renaming)"
+        let set = "SET \(name) = \(RenamedIDs.newSQL(name))"
+        let isOld = RenamedIDs.isOldSQL(name)
         guard let shape = schema[column.table] else {
             return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
         }
         guard !isKey(column, of: shape) else { return }
-        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
+        try ShadowTable(shape).update(db, set, where: isOld)
         try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(isUnderWay(shape, shape.sql))")
         try Installation.refreshPlaces(db, shape)
     }
@@ -78,9 +78,8 @@ struct IDSubstitution {
     /// A synced row holds a temporary id only while an edit of it is under way, or where the row itself was never sent;
     /// so the others are not looked at, and no index is needed.
     private func isUnderWay(_ shape: TableSchema, _ table: String) -> String {
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
         let isFirst = "NOT \(FirstCapture.isDoneSQL(shape, table))"
-        return "((\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL)) OR \(isFirst))"
+        return "(\(ShadowTable(shape).isKeyOfOneSQL) OR \(isFirst))"
     }
 
     /// Where the app's schema refuses it, the reference stays dangling, and is rewritten with the row's next edit.
@@ -91,13 +90,8 @@ struct IDSubstitution {
     /// The key of a record holds another record's id: it moves with it.
     private func rewriteKeys(_ column: Identity.Column) throws {
         guard let shape = schema[column.table], isKey(column, of: shape) else { return }
-        let (name, keys) = (quoted(column.column), shape.key.map(\.sql).joined(separator: ", "))
-        let found = try Query(
-            db,
-            """
-            SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(name) IN (SELECT old FROM tidemark_renaming)
-            """
-        ).rows(db) { $0.cells(0..<shape.key.count) }
+        let isOld = RenamedIDs.isOldSQL(quoted(column.column))
+        let found = try ShadowTable(shape).keys(db, where: isOld)
         let table = RecordTable(shape)
         for old in found {
             guard let id = shape.recordID(old),
@@ -123,7 +117,7 @@ struct IDSubstitution {
     /// Returns the new id of a record that is being renamed.
     private func successor(_ entity: String, _ old: RecordID) throws -> RecordID? {
         guard let shape = schema[entity], let key = shape.key(of: old) else { return nil }
-        return try Query(db, "SELECT new FROM tidemark_renaming WHERE old = ?1").first(db, key) { $0.cell(0) }
+        return try RenamedIDs.successor(db, of: key)
             .flatMap { shape.recordID([$0]) }
     }
 
@@ -131,7 +125,7 @@ struct IDSubstitution {
         guard let shape = schema[document.table], let index = shape.dataIndex(document.column),
             let path = JSONPath(document.path)
         else { return }
-        for table in [shape.shadowSQL, shape.sql] {
+        for table in ShadowTable(shape).placesSQL {
             try rewrite(document, path, shape, shape.data[index].sql, in: table)
         }
     }

@@ -27,7 +27,7 @@ struct Renaming {
             guard row != nil || oldShadow != nil else { return }
             return try merge(row, oldShadow, oldKey, into: standing, newShadow, new, newKey)
         }
-        try moveShadow(oldKey, to: newKey)
+        try ShadowTable(shape).move(db, oldKey, to: newKey)
         guard let row else { return }
         do {
             let sets = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: ", ")
@@ -39,7 +39,7 @@ struct Renaming {
             try table.attemptDelete(db, oldKey)
             try QuarantinedRow.put(
                 db, shape, record: new.text, scope: (shape.scope(ofKey: newKey, row) ?? scope).name,
-                version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
+                version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers)
         }
     }
 
@@ -64,13 +64,6 @@ struct Renaming {
         try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
     }
 
-    private func moveShadow(_ oldKey: [Cell], to newKey: [Cell]) throws {
-        let sets = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: ", ")
-        let isOld = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1 + shape.key.count)" }
-        try Query(db, "UPDATE \(shape.shadowSQL) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
-            .execute(newKey + oldKey)
-    }
-
     /// Merges two rows of one record: the server's, and the one that this device made under its old id. This one's
     /// values become edits of the server's row, or its delete, unless there are edits already.
     private func merge(
@@ -83,9 +76,9 @@ struct Renaming {
         guard newShadow == nil, let standing, var shadow = oldShadow else {
             return try table.dropShadow(db, oldKey)
         }
-        try moveShadow(oldKey, to: newKey)
+        try ShadowTable(shape).move(db, oldKey, to: newKey)
         (shadow.state, shadow.cells) = (.known, standing)
-        try table.write(db, newKey, shadow)
+        try table.writeShadow(db, newKey, shadow)
         try put(row, new, newKey)
     }
 

@@ -28,15 +28,10 @@ extension SyncSchema {
     private mutating func warnAboutIDs(_ db: Database, _ shape: TableSchema) throws {
         // The server may have them already.
         guard try FirstCapture.scope(db, shape.name) == nil else { return }
-        let found = try Query(
-            db,
-            """
-            SELECT 1 FROM \(shape.shadowSQL)
-            WHERE tidemark_mark IS NOT NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
-              AND NOT \(TemporaryShape.matchesSQL(shape.key[0].sql)) LIMIT 1
-            """
-        ).first(db) { _ in true }
-        guard found != nil, let index = shapes.firstIndex(where: { $0.name == shape.name }) else { return }
+        let isOwn = "NOT \(TemporaryShape.matchesSQL(shape.key[0].sql))"
+        guard try ShadowTable(shape).isAnyInsertMarked(db, where: isOwn),
+            let index = shapes.firstIndex(where: { $0.name == shape.name })
+        else { return }
         shapes[index].remarks.append(.ownIDs(table: shape.name))
     }
 

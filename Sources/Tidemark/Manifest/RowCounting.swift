@@ -14,23 +14,19 @@ struct RowCounting {
     /// As the triggers have noted it.
     func noted() throws -> SyncStatus.Rows {
         var rows = SyncStatus.Rows()
-        let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
-        let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
-        let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
-        let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
-        // A row that stood here before the first capture and was deleted since is sent, and deleted there.
-        let isAbsent = "tidemark_state = \(Shadow.State.absent.rawValue)"
-        let isDelete = "(NOT \(isAbsent) OR tidemark_bases = \(literal(Shadow.seedBases)))"
-        let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
+        let shadows = ShadowTable(shape)
+        let edited = try shadows.countEdited(db)
+        let known = try shadows.countKnown(db)
+        let gone = try shadows.countDeletes(db)
         let quarantined = try self.quarantined()
         let unseen = try self.unseen()
         let undecided = try self.undecided()
-        let waiting = try blockedEdits()
+        let blocked = try blockedEdits()
         let unsent = try self.unsent()
         let manifested = try Manifest.count(db, shape.name)
         rows.unable = unsent + (try unnamed())
-        rows.blocked = waiting + unseen.blocked + undecided
-        rows.pending = edited - unsent - waiting - unseen.blockedEdited + unseen.pending
+        rows.stalled = blocked + unseen.stalled + undecided
+        rows.outgoing = edited - unsent - blocked - unseen.stalledEdited + unseen.outgoing
         rows.confirmed = manifested - known - quarantined.base - unseen.known - undecided
         rows.deletes =
             try max(0, gone - quarantined.edited) + unseen.deletes + braked() + QuarantinedRow.leaving(db, shape.name)
@@ -112,10 +108,10 @@ struct RowCounting {
     }
 
     private struct Unseen {
-        var pending = 0
-        var blocked = 0
-        /// The blocked records that have a shadow already.
-        var blockedEdited = 0
+        var outgoing = 0
+        var stalled = 0
+        /// The stalled records that have a shadow already.
+        var stalledEdited = 0
         /// The records that the manifest has and no shadow tells of.
         var known = 0
         var deletes = 0
@@ -125,7 +121,7 @@ struct RowCounting {
     private func unseen() throws -> Unseen {
         var unseen = try seeds()
         let sealed = try SealedRun.left(db, shape)
-        unseen.pending += sealed.untouched
+        unseen.outgoing += sealed.untouched
         unseen.known -= sealed.touched
         for entry in try Inferred.allButSeeds(db, shape.name) {
             guard let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) else { continue }
@@ -134,23 +130,23 @@ struct RowCounting {
             if entry.isCompared {
                 // A later edit of it lets it go.
                 guard isHere, shadow != nil, shadow?.mark == nil else { continue }
-                unseen.blocked += 1
-                unseen.blockedEdited += 1
+                unseen.stalled += 1
+                unseen.stalledEdited += 1
                 continue
             }
             // A shadow's base is wrong where a captured edit was made on top of one that was not captured.
             unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
             guard shadow == nil else {
-                // A row that was made and taken away again is nobody's delete.
+                // A row that was made and taken away again is no delete.
                 if entry.kind.isNew, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
                 continue
             }
             if !isHere {
                 unseen.deletes += 1
             } else if entry.awaitsConfirmation {
-                unseen.blocked += 1
+                unseen.stalled += 1
             } else {
-                unseen.pending += 1
+                unseen.outgoing += 1
             }
         }
         return unseen
@@ -162,23 +158,30 @@ struct RowCounting {
         var unseen = Unseen()
         let first = try FirstCapture.left(db, shape.name)
         if first.untouched + first.touched > 0 {
-            (unseen.pending, unseen.known) = (first.untouched, -first.touched)
+            (unseen.outgoing, unseen.known) = (first.untouched, -first.touched)
             return unseen
         }
-        unseen.pending = try Inferred.countSeeds(db, shape.name)
-        guard unseen.pending > 0 else { return unseen }
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)")
-            .rows(db) { $0.cells(0..<shape.key.count) }
-        for key in edited {
+        unseen.outgoing = try Inferred.countSeeds(db, shape.name)
+        guard unseen.outgoing > 0 else { return unseen }
+        for key in try ShadowTable(shape).keys(db) {
             guard let id = shape.recordID(key), let shadow = try table.shadowHead(db, key),
                 try Inferred.isSeed(db, shape.name, id.text)
             else { continue }
-            unseen.pending -= 1
+            unseen.outgoing -= 1
             guard shadow.state == .known else { continue }
             unseen.known -= 1
         }
         return unseen
+    }
+
+    /// The rows of the first capture that were edited before they were held against the server's: each is one pending
+    /// record, although it is noted as such a row and has a mark.
+    func markedSeeds() throws -> Int {
+        guard try Inferred.isAnySeed(db, shape.name) else { return 0 }
+        return try ShadowTable(shape).keys(db).count { key in
+            guard let id = shape.recordID(key), try Inferred.isSeed(db, shape.name, id.text) else { return false }
+            return try table.shadowHead(db, key)?.mark != nil
+        }
     }
 }
 

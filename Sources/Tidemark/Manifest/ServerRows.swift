@@ -16,16 +16,15 @@ struct ServerRows {
     ) throws -> [Cell]? {
         let keys = shape.key.map(\.sql)
         let rows = Span(keys, alias: "t", start: start, end: through.map { [$0] })
-        let isEdited =
-            "SELECT 1 FROM \(shape.shadowSQL) AS s WHERE "
-            + keys.map { "s.\($0) = +t.\($0)" }.joined(separator: " AND ")
+        let shadows = ShadowTable(shape)
+        let isUnedited = shadows.noneSQL(where: keys.map { "s.\($0) = +t.\($0)" }.joined(separator: " AND "))
         var last: [Cell]?
         var count = 0
         try read(
             db,
             """
             SELECT \(list("t")) FROM \(shape.sql) AS t
-            WHERE \(rows.condition) AND \(shape.isInSQL(scope, "t")) AND NOT EXISTS (\(isEdited))
+            WHERE \(rows.condition) AND \(shape.isInSQL(scope, "t")) AND \(isUnedited)
             AND \(FirstCapture.isDoneSQL(shape, "t"))
             ORDER BY \(keys.map { "t.\($0)" }.joined(separator: ", ")) LIMIT \(Self.stepRows)
             """, rows.cells
@@ -38,11 +37,8 @@ struct ServerRows {
         let edited = Span(keys, alias: "t", start: start, end: isAtEnd ? through.map { [$0] } : last)
         try read(
             db,
-            """
-            SELECT \(list("t")) FROM \(shape.shadowSQL) AS t WHERE \(edited.condition)
-            AND t.tidemark_state = \(Shadow.State.known.rawValue) AND \(FirstCapture.isDoneSQL(shape, "t"))
-            \(shape.isScopedByColumn ? "AND t.tidemark_scope = \(literal(scope.name))" : "")
-            """, edited.cells
+            shadows.servedSQL(
+                list("t"), where: edited.condition, and: FirstCapture.isDoneSQL(shape, "t"), in: scope), edited.cells
         ) { key, cells in
             if let id = shape.recordID(key) { try visit(id, cells) }
         }

@@ -17,7 +17,7 @@ struct Dependence {
     private var hasBlockers: Bool
     /// Inserts of the lane that have no verdict yet.
     private var fresh: [RecordName: Int64] = [:]
-    /// Records that edits refer to and that were found to be in nobody's way.
+    /// Records that edits refer to and that turned out not to be new.
     private var clear: Set<RecordName> = []
     /// Whether a table has records with edits at all.
     private var hasEdits: [String: Bool] = [:]
@@ -127,16 +127,8 @@ struct Dependence {
 
         fileprivate init?(_ db: Database, _ shape: TableSchema, _ name: RecordName) throws {
             guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
-            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-            let found = try Query(
-                db,
-                """
-                SELECT tidemark_mark IS NOT NULL, tidemark_group, tidemark_routing_scope FROM \(shape.shadowSQL)
-                WHERE \(isKey) AND tidemark_state = \(Shadow.State.absent.rawValue)
-                """
-            ).first(db, key) { ($0.integer(0) == 1, $0.optionalText(1), $0.optionalText(2)) }
-            guard let found else { return nil }
-            (isMarked, group, place) = found
+            guard let found = try ShadowTable(shape).insert(db, key) else { return nil }
+            (isMarked, group, place) = (found.isMarked, found.group, found.place)
             unit = Unsealed(table: RecordTable(shape), key: key, id: id)
         }
     }

@@ -51,10 +51,9 @@ extension OutboxBatcher {
                     result: cell.value))
         }
         guard !fields.isEmpty else { return }
-        do { try CaptureSuppression.whileApplying(db, schema) { try table.write(db, key, restored) } } catch let error
-            as DatabaseError
-            where error.refusesRow
-        { return }
+        do {
+            try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, restored) }
+        } catch let error as DatabaseError where error.refusesRow { return }
         guard !isMove else { return }
         try Conflicts.note(
             db,
@@ -94,18 +93,16 @@ extension OutboxBatcher {
         owner: String?
     ) throws {
         if let serverRow {
-            do { try CaptureSuppression.whileApplying(db, schema) { try table.write(db, key, serverRow) } } catch let
-                error
-                as DatabaseError
-                where error.refusesRow
-            {
+            do {
+                try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, serverRow) }
+            } catch let error as DatabaseError where error.refusesRow {
                 // Others stand in its way now; it finds its place as any row of the server's does.
                 if current != nil {
                     try CaptureSuppression.whileApplying(db, schema) { try table.attemptDelete(db, key) }
                 }
                 try QuarantinedRow.put(
                     db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: serverRow,
-                    reason: error.refusal, contends: true, fresh: true)
+                    reason: error.refusal, contends: true)
             }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.

@@ -26,12 +26,12 @@ extension OutboxBatcher {
         }
     }
 
-    /// A long push has sent so many full requests before its end, and its end is half as many.
+    /// A push counts as long after this many full requests. Its end is the last half as many.
     private static let longPush = 24
 
     /// How many rows a request takes. Towards the end of a long push it takes fewer from one to the next, down to a
-    /// quarter: the file does not get smaller, and so what the server has taken fills the pages again that operations
-    /// have left.
+    /// quarter: SQLite keeps the pages that taken operations leave, and with smaller requests the history's blocks fill
+    /// them instead of new ones.
     private func runLimit(_ tables: [RecordTable], _ batch: Batch) throws -> Int {
         guard batch.numbers.next > Int64(Self.longPush * operationLimit) else { return operationLimit }
         let requests = Self.longPush / 2
@@ -119,14 +119,14 @@ extension OutboxBatcher {
         return unsendable(operation, shape, shadow.cells, []) == nil ? operation : nil
     }
 
-    /// Such a row is refused in its turn, with the reason.
+    /// Marks a row that no server would take: the batch refuses it when its mark comes up, with the reason.
     private func mark(
         _ unsendable: (key: Cell, row: [Cell]), _ part: FirstCapture.Part, _ table: RecordTable
     ) throws {
         let shadow = Shadow(
             state: .absent, cells: unsendable.row, bases: [Shadow.seedBase: 0], mark: part.mark,
             since: part.capturedAt, edited: Shadow.seedStamp)
-        try table.write(db, [unsendable.key], shadow)
+        try table.writeShadow(db, [unsendable.key], shadow)
     }
 
     private func seal(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {

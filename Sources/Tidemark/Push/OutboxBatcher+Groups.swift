@@ -53,7 +53,8 @@ extension OutboxBatcher {
         case .full: return .stop
         case .behind(let units): return .behind(units)
         case .skip: return try areApart(members) ? dissolve(group, &batch) : .skip
-        // Whichever scope's turn comes first: a row that is nowhere is no reason to keep the others.
+        // Members in several scopes go apart, in whichever scope's turn that is found: a row that is in no scope must
+        // not keep the others.
         case .unsendable where try areApart(members): return try dissolve(group, &batch)
         case .unsendable where try isAnyOnItsWay(members): return .skip
         case .unsendable, .blocked:
@@ -62,7 +63,8 @@ extension OutboxBatcher {
         }
     }
 
-    /// The members one by one, each behind those that it refers to. Stops at the first that stands in the way of all.
+    /// Seals the members one by one, each behind those that it refers to. Stops at the first that stands in the way of
+    /// all.
     private func seal(
         _ members: [Member], _ batch: inout Batch, _ count: inout Int, _ bytes: inout Int
     ) throws -> Hindrance? {
@@ -141,16 +143,10 @@ extension OutboxBatcher {
     /// The members in the order of their marks, over all tables.
     func members(of group: String) throws -> [Member] {
         let members = try schema.shapes.flatMap { shape in
-            let found = try Query(
-                db,
-                """
-                SELECT tidemark_mark, \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)
-                WHERE tidemark_group = ?1 ORDER BY tidemark_row
-                """
-            ).rows(db, [.text(group)]) { ($0.optionalInteger(0), $0.cells(1..<(shape.key.count + 1))) }
+            let found = try ShadowTable(shape).members(db, of: group)
             guard !found.isEmpty else { return [Member]() }
             let table = RecordTable(shape)
-            return found.map { Member(table: table, key: $1, id: shape.recordID($1), mark: $0) }
+            return found.map { Member(table: table, key: $0.key, id: shape.recordID($0.key), mark: $0.mark) }
         }
         return members.enumerated().sorted {
             ($0.element.mark ?? .max, $0.offset) < ($1.element.mark ?? .max, $1.offset)
@@ -247,30 +243,5 @@ extension OutboxBatcher {
             (taken, bytes) = (taken + unit.count, bytes + size)
         }
         return Array(entries.prefix(taken))
-    }
-}
-
-extension RecordTable {
-    func group(_ db: Database, _ key: [Cell]) throws -> String? {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-        return try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(isKey)")
-            .first(db, key) { $0.optionalText(0) } ?? nil
-    }
-
-    /// Puts the record back into the group that it was taken out of, if there was one.
-    func setGroup(_ db: Database, _ key: [Cell], _ group: String?) throws {
-        guard let group else { return }
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
-        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?1 WHERE \(isKey)").execute([.text(group)] + key)
-    }
-}
-
-extension SyncSchema {
-    /// Moves all records of a group, in whichever table, into another one, or into none.
-    func rename(_ db: Database, group: String, to other: String?) throws {
-        for shape in shapes {
-            try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
-                .execute([.text(group), .optional(other)])
-        }
     }
 }

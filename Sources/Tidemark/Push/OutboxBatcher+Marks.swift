@@ -20,18 +20,8 @@ extension OutboxBatcher {
         guard limit > 0 else { return [] }
         let parts = tables.enumerated().flatMap { index, table in
             table.shape.placesSQL(scope.scope).map { place in
-                let isBehind =
-                    last.map {
-                        """
-                        AND tidemark_mark >= \($0.mark)
-                        AND (tidemark_mark, \(index), tidemark_row) > (\($0.mark), \($0.table), \($0.row))
-                        """
-                    } ?? ""
-                return """
-                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row, tidemark_group
-                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) \(isBehind)
-                    ORDER BY tidemark_mark LIMIT \(limit))
-                    """
+                ShadowTable(table.shape)
+                    .nextMarksSQL(index, place, behind: last.map { ($0.mark, $0.table, $0.row) }, limit: limit)
             }
         }
         guard !parts.isEmpty else { return [] }

@@ -68,7 +68,7 @@ extension OutboxBatcher {
         if let scope = Scope(owner), let unseen = try Inferred.entry(db, scope, shape.name, id.text) {
             // The server's row there, which is not known yet, decides whether the record is new here.
             if try ScopeRecord.isFollowed(db, scope) { return .passes }
-            // Nobody asks for a scope that this device does not follow: the record is new here.
+            // The server is not asked about a scope that this device does not follow: the record counts as new here.
             try Inferred.compared(db, unseen, waits: false)
             if unseen.kind.isNew { (departure.state, departure.scope) = (.absent, nil) }
         }
@@ -125,9 +125,9 @@ extension OutboxBatcher {
         if move.isQuarantined {
             try QuarantinedRow.put(
                 db, shape, record: id.text, scope: here, version: nil, cells: move.current,
-                reason: "Waiting for its place.", contends: true, fresh: true)
+                reason: "Waiting for its place.", contends: true)
         }
-        try table.write(db, key, move.arrival)
+        try table.writeShadow(db, key, move.arrival)
     }
 
     /// The deletes in this scope of what has arrived in others.

@@ -152,8 +152,8 @@ extension OutboxBatcher {
         }
     }
 
-    /// Nothing overtakes a record whose last edit is still without a verdict; `nil`: it has none. A replayed edit
-    /// after a loss may be put off for long, and only what depends on it stays behind it.
+    /// Nothing overtakes a record whose last edit is still without a verdict. Returns `nil` where no edit of it waits
+    /// for one. A replayed edit after a loss may be put off for long, and only what depends on it stays behind it.
     func outcome(ofOpen record: Unsealed) throws -> Outcome? {
         try Outbox.isLastOpenReplayed(db, record.name, scope.scope).map { $0 ? .skip : .stop }
     }
@@ -185,7 +185,7 @@ extension OutboxBatcher {
                 names.open = .skip
                 return
             } else if batch.hasBlocked, names.missing == nil, try BlockedEdits.unnamedParent(db, of: name) != nil,
-                try !isWaiting(name, for: own, batch)
+                try !isBlocked(name, for: own, batch)
             {
                 names.missing = name
             }
@@ -207,8 +207,8 @@ extension OutboxBatcher {
         return insert.isMarked ? .record(record) : nil
     }
 
-    /// Whether a record waits, directly or not, for what is being sealed: then nothing is won by waiting for it.
-    private func isWaiting(_ name: RecordName, for own: RecordName, _ batch: Batch) throws -> Bool {
+    /// Whether a record is blocked, directly or not, by what is being sealed: then nothing is won by waiting for it.
+    private func isBlocked(_ name: RecordName, for own: RecordName, _ batch: Batch) throws -> Bool {
         var seen: Set<RecordName> = [name]
         var next = name
         while let parent = try BlockedEdits.unnamedParent(db, of: next), seen.insert(parent).inserted {

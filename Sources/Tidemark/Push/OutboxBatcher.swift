@@ -40,7 +40,7 @@ struct OutboxBatcher {
     /// The outcome of one mark.
     enum Outcome {
         case sealed(count: Int, bytes: Int)
-        /// The record has nothing to send, or it cannot travel, or it waits for another record.
+        /// The record has nothing to send, or it cannot travel, or another record blocks it.
         case done
         /// The mark stays: it is another scope's, or waits for that one's verdict.
         case skip
@@ -194,7 +194,7 @@ struct OutboxBatcher {
         if try isBlocked(operation, table, key, id, current, &batch, names.missing) { return .done }
         if let move = edited.move { try carryOut(move, table, id, key) }
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
-        // Nobody could put an id into a patch.
+        // An id takes the place of a temporary one in whole fields only, never in a patch.
         let patched = names.temporary.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
         let number = batch.numbers.take()
         let sealed = Outbox.Sealed(
@@ -231,11 +231,11 @@ struct OutboxBatcher {
         if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
     }
 
-    /// A row of the first capture that never can be on a server: what the app has made of it may.
+    /// Seals the present row, after no server would take the row as it stood at the first capture.
     private func sealAgain(
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
     ) throws -> Outcome {
-        try table.write(db, key, shadow)
+        try table.writeShadow(db, key, shadow)
         return try seal(&batch, Unsealed(table: table, key: key, id: id))
     }
 

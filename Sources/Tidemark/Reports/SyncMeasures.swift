@@ -1,5 +1,6 @@
 public import Foundation
 import TidemarkCore
+import TidemarkWire
 
 /// What a file's syncing has cost and where it has failed, summed up over the file's life (A20): the file keeps the
 /// sums, which grow with every answer that is taken in. Where a sum begins anew, ``since`` does too.

@@ -89,7 +89,7 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     /// A sentence for a log or a screen, without row data.
     public var description: String {
         let troubles = [
-            rejected > 0 ? "\(rejected) refused" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
+            rejected > 0 ? "\(rejected) rejected" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
             conflicts > 0 ? counted(conflicts, "conflict") : nil,
         ].compactMap { $0 }
         let time = "\((duration / .milliseconds(1)).rounded() / 1000) s"
@@ -99,9 +99,4 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     }
 
     private func sum(_ number: KeyPath<Counts, Int>) -> Int { scopes.values.reduce(0) { $0 + $1[keyPath: number] } }
-}
-
-/// `1 change`, `2 changes`.
-func counted(_ number: Int, _ word: String, _ plural: String? = nil) -> String {
-    "\(number) \(number == 1 ? word : plural ?? word + "s")"
 }

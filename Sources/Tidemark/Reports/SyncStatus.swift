@@ -3,10 +3,10 @@ public import TidemarkWire
 
 /// The state of syncing, for a screen.
 ///
-/// ``pending``, ``sent``, ``rejected``, ``blocked``, ``undecided``, ``orphaned`` and ``quarantined`` are different
-/// things and do not overlap; a record that was edited again after it was sent, refused or blocked counts once for each
-/// of its edits. ``unfollowed`` is a part of ``pending``. ``tables`` counts rows, not edits: it answers the other
-/// question, how much of what is on screen the server has.
+/// ``pending``, ``sent``, ``blocked``, ``rejected``, ``undecided``, ``orphaned`` and ``inferred`` count edits, each of
+/// which is one of these; a record that was edited again after it was sent, refused or blocked counts once for each of
+/// its edits. ``unfollowed`` is a part of ``pending``. ``tables`` counts rows: it answers the other question, how much
+/// of what is on screen the server has. The words are those of the glossary, under "Counts".
 public struct SyncStatus: Hashable, Sendable {
     /// The engine's present activity.
     public enum Activity: Hashable, Sendable {
@@ -102,30 +102,35 @@ public struct SyncStatus: Hashable, Sendable {
 
     /// The busiest of all scopes' activities, or the one that needs the app.
     public var activity: Activity = .idle
-    /// Records with edits that are not sealed for sending yet, and deletes that end a move to another scope.
+    /// Edits that are not sent yet, with nothing in their way: one for each edited record, for each row of a first
+    /// capture that was not sent yet, and for each delete that ends a move to another scope.
     public var pending = 0
-    /// Records of ``pending`` that belong to a scope which this engine does not follow: they wait until an engine does.
+    /// The part of ``pending`` in scopes that this engine does not follow: an engine that follows them sends it.
     public var unfollowed = 0
-    /// The part of ``pending`` that names another record by its temporary id and waits until that has its own.
-    package var unnamed = 0
-    /// When the oldest edit without a verdict was made.
-    public var pendingSince: Date?
+    /// When the oldest edit that is ``pending`` or ``sent`` was made.
+    public var oldestEdit: Date?
     /// Operations sealed for sending, without a verdict.
     public var sent = 0
-    /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
-    public var rejected = 0
-    /// Records whose edit is not sent while the insert of a record that they refer to is refused: the
-    /// dependants of ``SyncEngine/rejectedOperations()``.
+    /// Records whose edit is not sent since another record is in its way. It goes by itself behind a record that goes
+    /// first, or that gets its id from the server; where the insert of a record that it refers to was refused, it goes
+    /// once that is decided. The latter are the dependants of ``SyncEngine/rejectedOperations()``.
     public var blocked = 0
-    /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``. Their operations are not in ``rejected``.
+    /// Operations that the server refused, and that are kept until the app decides; see
+    /// ``SyncEngine/rejectedOperations()``. Those that this device refused to send are among them.
+    public var rejected = 0
+    /// Open conflicts; see ``SyncEngine/conflicts()``. Their operations are not in ``rejected``.
     public var undecided = 0
-    /// Edits of scopes that this device has no more; see ``SyncEngine/orphanedEdits()``.
+    /// Edits of scopes that this device has no more, and rows that came back after they were deleted elsewhere; see
+    /// ``SyncEngine/orphanedEdits()``.
     public var orphaned = 0
+    /// Writes that no trigger saw, found with the manifest: not compared with the server yet, or too many to be sent
+    /// without a word (``SyncEngine/inferredEdits()``).
+    public var inferred = 0
     /// Quarantined rows: this device's schema does not take them as things stand, or another scope's row has
     /// their place. They are the server's rows; only one that was never sent is not.
     public var quarantined = 0
-    /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel. Before
-    /// the first sync, which captures them, every row with a key is pending.
+    /// Where the rows of each synced table stand: every row is confirmed, outgoing, stalled or unable to travel. Before
+    /// the first sync, which captures them, every row with a key is outgoing.
     public var tables: [String: Rows] = [:]
     /// The same of all tables together.
     public var rows: Rows { tables.values.reduce(into: Rows()) { $0 += $1 } }
@@ -154,9 +159,9 @@ public struct SyncStatus: Hashable, Sendable {
     /// Whether nothing waits, neither for the server nor for anybody's word: every row of every table is confirmed, and
     /// nothing is refused, orphaned or kept outside its table. Says nothing of what the server has and this device
     /// has not heard of.
-    public var isSettled: Bool {
-        pending + sent + rejected + blocked + undecided + orphaned + quarantined == 0
-            && tables.values.allSatisfy(\.isSettled)
+    public var isConfirmed: Bool {
+        pending + sent + blocked + rejected + undecided + orphaned + quarantined == 0
+            && tables.values.allSatisfy(\.isConfirmed)
     }
 }
 
@@ -164,12 +169,12 @@ extension SyncStatus: CustomStringConvertible {
     /// A sentence or two for a log or a screen, without row data: the engine's activity, and what waits.
     public var description: String {
         let counts = [
-            (pending, "to send"), (sent, "without a verdict"), (rejected, "refused"), (blocked, "blocked"),
-            (undecided, "undecided"), (orphaned, "orphaned"), (quarantined, "quarantined"),
+            (pending, "pending"), (sent, "sent without a verdict"), (blocked, "blocked"), (rejected, "rejected"),
+            (undecided, "undecided"), (orphaned, "orphaned"), (inferred, "inferred"), (quarantined, "quarantined"),
         ]
         let waits = counts.filter { $0.0 > 0 }.map { "\($0) \($1)" }
         guard waits.isEmpty else { return "\(activity): \(waits.joined(separator: ", "))." }
-        return "\(activity); " + (isSettled ? "nothing waits." : "some rows are not confirmed yet.")
+        return "\(activity); " + (isConfirmed ? "nothing waits." : "some rows are not confirmed yet.")
     }
 }
 

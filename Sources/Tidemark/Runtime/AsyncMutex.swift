@@ -9,7 +9,7 @@ package final class AsyncMutex: Sendable {
 
     package init() {}
 
-    /// Returns when nobody else is at work.
+    /// Returns once the caller has the mutex. A cancelled task waits for its turn like any other.
     package func lock() async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in

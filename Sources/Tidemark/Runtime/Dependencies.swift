@@ -4,7 +4,8 @@ package enum Dependencies {
     @TaskLocal package static var current: any Environment = Platform()
 }
 
-/// Milliseconds since 1970, for people to read; no rule depends on it.
+/// The wall clock, in milliseconds since 1970. It is shown to people, ends retentions and waits that outlive a process,
+/// and stamps edits; no order of versions or operations depends on it.
 func wallClockMilliseconds() -> Int64 { Dependencies.current.wallClock }
 
 /// Random digits for the names of this file, of lanes and of groups.

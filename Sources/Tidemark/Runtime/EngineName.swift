@@ -42,7 +42,7 @@ struct EngineName: Hashable, Sendable {
     /// Whether an engine of that name may still be there; `false` only where it or its process is known to have ended.
     ///
     /// - Parameters:
-    ///   - isFirst: whether the engine that asks has found nobody in the file yet.
+    ///   - isFirst: whether the engine that asks has found no other engine's name in the file yet.
     ///   - hasOneProcess: whether a program has one process at a time here.
     func mayMeet(_ name: String, isFirst: Bool, hasOneProcess: Bool) -> Bool {
         let words = Self.words(name)

@@ -4,8 +4,10 @@ package import TidemarkCore
 
 /// The world around an engine: the time, chance, waiting, and its turn at the app's file.
 ///
-/// Nothing else in the client reads a clock, draws a random number or sleeps. A simulation puts a world of its own in
-/// place for the tasks that it starts, and the same code runs from one seed.
+/// Nothing else in the client sleeps, draws a random number or reads a clock, with three exceptions: the capture
+/// triggers ask SQLite for the time, a process draws its own name (``EngineName``), and the age of a scope is reckoned
+/// from the system's clock where the app names no moment (``SyncStatus/ScopeStatus/age(at:)``). A simulation puts a
+/// world of its own in place for the tasks that it starts, and the same code runs from one seed.
 package protocol Environment: Sendable {
     /// Milliseconds since 1970; no rule of ordering depends on it.
     var wallClock: Int64 { get }
@@ -36,9 +38,9 @@ package protocol Environment: Sendable {
     func noteEnd(of engine: String)
     /// Whether an engine of that name may still be there; `false` only where it or its process is known to have ended.
     ///
-    /// - Parameter isFirst: whether the engine that asks has found nobody in the file yet.
+    /// - Parameter isFirst: whether the engine that asks has found no other engine's name in the file yet.
     func mayBeThere(_ engine: String, isFirst: Bool) -> Bool
-    /// Begins a work that outlives whoever asked for it.
+    /// Begins a work that outlives the task that asked for it.
     func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>
     /// Changes a file of an attachment.
     func use<Result>(_ file: URL, for use: FileUse, _ body: () throws -> Result) throws -> Result
@@ -64,7 +66,7 @@ extension Environment {
     package func use<Result>(_: URL, for _: FileUse, _ body: () throws -> Result) throws -> Result { try body() }
 
     package var fsyncsFiles: Bool { true }
-    /// As many as operations go with one request.
+    /// As many as operations go with one request of ``SyncConfiguration/desktop``.
     package var firstCaptureKeys: Int { 1000 }
 }
 
@@ -88,9 +90,11 @@ package enum FileAccess: Hashable, Sendable {
 /// The library's writes to the app's file. A device can lose its power at each of them: the file then holds all of that
 /// write, or nothing of it.
 package enum WritePoint: String, Hashable, Sendable, CaseIterable {
-    /// The triggers and tables of the library, and what has changed in its rules since.
+    /// The triggers and tables of the library, and the scopes that are held; what has changed in its rules since, and
+    /// what the operator declares.
     case install, rules
-    /// A group of the app's own writes; what the app decides about edits that were refused or met others.
+    /// A group of the app's own writes; what a call of the app's writes, such as a decision about an edit that was
+    /// refused or met another.
     case group, decide
     /// Edits become operations, and are about to be sent.
     case seal
@@ -104,7 +108,8 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     case refuse, unwanted, restart
     /// The rows of a scope go: access to it was taken away, or the app has left it.
     case loss, leave
-    /// How often an exchange has failed, and when the next is made.
+    /// Short notes of the engine's own: how often an exchange has failed and when the next is made, the lease, what
+    /// came of the operator's remedy, and how attachments stand.
     case attempts
 }
 

@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import TidemarkCore
+import TidemarkWire
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -29,7 +30,7 @@ struct Platform: Environment {
     private static let start = ContinuousClock().now
     private static let generator = Locked(UUIDv7())
 
-    var wallClock: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
+    var wallClock: Int64 { Date().milliseconds }
     var uptime: Instant { Instant(milliseconds: (ContinuousClock().now - Self.start).milliseconds) }
     func random() -> UInt64 { UInt64.random(in: .min ... .max) }
     func nextUUID() -> [UInt8] {
@@ -98,7 +99,7 @@ final class HTTPSession: Sendable {
 
     init(timeout: Duration) {
         let configuration = URLSessionConfiguration.ephemeral
-        let seconds = Double(timeout.components.seconds)
+        let seconds = Double(timeout.wholeSeconds)
         configuration.timeoutIntervalForRequest = seconds
         configuration.timeoutIntervalForResource = seconds * 4
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
@@ -154,7 +155,8 @@ final class HTTPStream: NSObject, URLSessionDataDelegate {
         case bytes([UInt8])
     }
 
-    /// Bytes that nobody has taken yet, and those of a refusal's body; where they are more, the answer is given up.
+    /// The most bytes that may wait for `receive`, and that a refusal's body may have; where there are more, the answer
+    /// is given up.
     private static let limit = 1 << 20
     /// Without a byte for so long, in seconds, the answer has broken off. Servers say something every 15.
     private static let silence = 120.0

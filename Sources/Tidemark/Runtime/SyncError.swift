@@ -2,7 +2,7 @@ public import TidemarkWire
 
 /// Why syncing stopped or has to wait. The description is safe to show and to log: it holds no row data, SQL or token.
 ///
-/// Only errors whose ``recovery`` is `.needsApp` want code from the app; the others heal by themselves.
+/// Only errors whose ``recovery`` is `.needsApp` want code from the app; from the others the engine recovers by itself.
 public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error, as a name that stays: compare it with the constants here, and treat others as your app treats
     /// an error that it does not know. A later version may add some.
@@ -87,7 +87,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The side that has to act.
     public enum Recovery: Hashable, Sendable {
-        /// Nobody: the next attempt is scheduled.
+        /// No side: the next attempt is scheduled.
         case wait
         /// The app, its user or its operator.
         case needsApp
@@ -110,7 +110,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         self.scope = scope
     }
 
-    /// The side that has to act: the app, unless the code is one of those that heal by themselves.
+    /// The side that has to act: the app, unless the engine recovers from the code by itself.
     public var recovery: Recovery { Self.transient.contains(code) ? .wait : .needsApp }
 
     private static let transient: Set<Code> = [

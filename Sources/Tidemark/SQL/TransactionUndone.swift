@@ -1,11 +1,12 @@
 import GRDB
 import GRDBSQLite
 
-/// A statement has undone the transaction that it ran in: a trigger of the app's says `RAISE(ROLLBACK)`. Whoever passes
-/// over rows that the schema refuses may not pass over this: what follows would be committed piece by piece.
+/// A statement has undone the transaction that it ran in: a trigger of the app's says `RAISE(ROLLBACK)`. Code that
+/// passes over rows which the schema refuses must not pass over this, because each later statement would be committed
+/// by itself.
 ///
 /// `Database.committed` is the only one that catches it. A disk that is full undoes a transaction too; its error is
-/// nobody's to pass over.
+/// never passed over.
 struct TransactionUndone: Error {
     var cause: DatabaseError
     /// With its values; `nil` where SQLite has no memory for it.

@@ -176,12 +176,4 @@ extension TableSchema {
                 "\(row).\(quoted(name)) IN (\(spellings)) AND \(scopeSQL(row)) = \(literal(scope.name))"
         }
     }
-
-    /// SQL for the marks that a scope has to look at, each part in the order of an index: its own, and those that any
-    /// scope may look at.
-    func placesSQL(_ scope: Scope) -> [String] {
-        isScopedByColumn
-            ? ["tidemark_routing_scope = \(literal(scope.name))", "tidemark_routing_scope = ''"]
-            : ["tidemark_routing_scope IS NULL"]
-    }
 }

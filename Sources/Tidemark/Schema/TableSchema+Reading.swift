@@ -178,8 +178,9 @@ extension TableSchema {
         return children
     }
 
-    /// An app trigger that writes to a synced table while the server's changes are applied makes edits of its own on
-    /// every device; it should ask for the flag row first. Triggers that keep a search index are left in peace.
+    /// Warns of triggers of the app's that write to a synced table while the server's changes are applied: what they
+    /// write then is taken back (``TriggerGuard``), so they should look for the row of `tidemark_applying` first.
+    /// Triggers that keep a search index get no warning.
     mutating func warnAboutTriggers(_ db: Database, synced: Set<String>) throws {
         let synced = Set(synced.map(SQLName.init))
         let triggers = try Query(

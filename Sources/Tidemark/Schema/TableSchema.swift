@@ -11,7 +11,7 @@ struct TableSchema: Hashable, Sendable {
         /// Whether a whole record that lacks the column puts it back to that: not where the default is computed, and so
         /// differs from device to device, nor where the schema would refuse it.
         var returnsToDefault: Bool
-        /// The value of a row to which nobody has written one. Where devices work out a default, each holds another
+        /// The value in a row for which none was ever written. Where devices work out a default, each holds another
         /// value, and all of them count as written.
         var unwrittenCell: Cell { returnsToDefault ? defaultCell : .null }
         /// The value that a REPLACE puts in the place of NULL, and so evicts by; `nil` where the column takes NULL.

@@ -102,9 +102,7 @@ struct RuleChange: Sendable {
     /// Marks that stay are found by the new rule.
     private func place(_ db: Database, _ shape: TableSchema) throws {
         let records = RecordTable(shape)
-        let keys = try Query(db, "SELECT \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)")
-            .rows(db) { $0.cells(0..<shape.key.count) }
-        for key in keys {
+        for key in try ShadowTable(shape).keys(db) {
             guard var shadow = try records.shadow(db, key) else { continue }
             let row = try records.row(db, key) ?? quarantined(db, shape, key, shadow)
             (shadow.scope, shadow.routingScope) = (nil, nil)
@@ -117,7 +115,7 @@ struct RuleChange: Sendable {
                     shadow.scope = place
                 }
             }
-            try records.write(db, key, shadow)
+            try records.writeShadow(db, key, shadow)
         }
     }
 

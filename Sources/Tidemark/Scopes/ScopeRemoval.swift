@@ -18,7 +18,7 @@ struct ScopeRemoval: Sendable {
         /// Edits that were orphaned.
         var orphaned = 0
 
-        /// The sentence for whoever hears of the loss.
+        /// The sentence by which an error tells of the loss.
         var sentence: String {
             let gone = "\(rows) \(rows == 1 ? "row" : "rows") of the scope left this device"
             guard orphaned > 0 else { return gone + "; no edit was unsent." }

@@ -10,7 +10,7 @@ struct TableRemoval {
     let now: Int64
     /// Rows that are in the scope by this one too stay.
     var staying: TableSchema?
-    /// Where edits that are orphaned are given back; `nil`: in the scope itself.
+    /// Where edits that are orphaned are replayed; `nil`: in the scope itself.
     var destination: Scope?
 
     private var shape: TableSchema { table.shape }
@@ -19,11 +19,11 @@ struct TableRemoval {
         try FirstCapture.materialize(db, shape)
         try orphanDepartures()
         for entry in try Inferred.all(db, scope, shape.name) { try orphan(entry) }
-        for key in try edited() { try orphan(key) }
+        for key in try ShadowTable(shape).keys(db, concerning: scope) { try orphan(key) }
         try deleteRows()
     }
 
-    /// Orphans a write that no trigger saw and that is no edit yet. Nobody knows which of its fields were edited, so
+    /// Orphans a write that no trigger saw and that is no edit yet. It is not known which of its fields were edited, so
     /// the whole row is kept. A write to a record with captured edits is orphaned together with those.
     private func orphan(_ entry: Inferred.Entry) throws {
         guard !entry.isCompared, let id = RecordID(entry.record), let key = shape.key(of: id),
@@ -50,22 +50,9 @@ struct TableRemoval {
     /// Takes what is left of a group whose other edits are orphaned: none of it travels alone. Returns the records.
     func run(group: String) throws -> [RecordID] {
         try FirstCapture.materialize(db, shape)
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let members = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE tidemark_group = ?1")
-            .rows(db, [.text(group)]) { $0.cells(0..<shape.key.count) }
+        let members = try ShadowTable(shape).keys(db, of: group)
         for key in members { try orphan(key) }
         return members.compactMap(shape.recordID)
-    }
-
-    /// Keys of records with edits that have to do with the scope.
-    private func edited() throws -> [[Cell]] {
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let name = literal(scope.name)
-        // A mark without a place may be of a row that stands in the scope.
-        let isConcerned =
-            shape.isScopedByColumn ? "tidemark_scope = \(name) OR tidemark_routing_scope IN (\(name), '')" : "1"
-        return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isConcerned)")
-            .rows(db) { $0.cells(0..<shape.key.count) }
     }
 
     /// Rows that were leaving: the delete is an edit like any other, but a move's only while the row is elsewhere.
@@ -148,11 +135,11 @@ struct TableRemoval {
         }
         let isUnsent = shadow.state == .absent || unseen?.isNew == true
         let (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
-        if isNew, try edits.isEmpty && wereTaken(sent) {
+        if isNew, try edits.isEmpty && wereTaken(sent) && !isMoving(id) {
             return try OrphanedEdits.note(
                 db, destination ?? scope, shape, id, .seed, fields: unreserved(current), now: now)
         }
-        // An edit on top of one that nobody saw tells only its own part.
+        // An edit that was captured on top of an unseen write tells only its own part.
         try note(id, isNew || unseen != nil ? unreserved(current) : fields, isNew: isNew, group)
     }
 
@@ -200,9 +187,8 @@ struct TableRemoval {
         detached.cells = shape.data.map(\.defaultCell)
         (detached.version, detached.bases, detached.originals) = (nil, [:], [:])
         (detached.scope, detached.routingScope) = (nil, place.name)
-        try table.write(db, key, detached)
-        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = \(Marks.counterSQL) WHERE \(isKey)")
-            .execute(key)
+        try table.writeShadow(db, key, detached)
+        try ShadowTable(shape).markLast(db, key)
     }
 
     /// The record was moved here, and that was not sent: it is again where it was.
@@ -219,18 +205,14 @@ struct TableRemoval {
         if let before {
             try QuarantinedRow.put(
                 db, shape, record: id.text, scope: owner, version: shadow.version, cells: before,
-                reason: "Waiting for its place.", contends: true, fresh: true)
+                reason: "Waiting for its place.", contends: true)
         }
         // A row of the first capture that was not sent yet goes from where it stood.
         guard operation != nil || shadow.seed != nil else { return try table.dropShadow(db, key) }
         var sent = shadow
         if operation != nil { (sent.mark, sent.since) = (nil, nil) }
         sent.routingScope = owner
-        try table.write(db, key, sent)
-    }
-
-    private var isKey: String {
-        shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+        try table.writeShadow(db, key, sent)
     }
 
     private func drop(_ key: [Cell], _ id: RecordID) throws {
@@ -251,7 +233,7 @@ struct TableRemoval {
         let isUnsent = shape.key.map { "s.\($0.sql) = t.\($0.sql)" }.joined(separator: " AND ")
         let rows = """
             \(shape.sql) AS t WHERE \(shape.isInSQL(scope, "t")) AND \(shape.isNamedSQL("t"))
-            AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUnsent))
+            AND \(ShadowTable(shape).noneSQL(where: isUnsent))
             """ + isStaying
         if !shape.isGuarded {
             do {

@@ -37,7 +37,7 @@ struct Recovery: Sendable {
         }
     }
 
-    /// Takes in the answer to an ``LossProbe``.
+    /// Takes in the answer to a ``LossProbe``.
     func answered(_ db: Database, _ outcome: LossProbe.Outcome) throws {
         try inTransaction(db) {
             guard var bootstrap = try Bootstrap.read(db, scope), let asked = bootstrap.asking else { return }

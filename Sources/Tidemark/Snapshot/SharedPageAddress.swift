@@ -13,7 +13,7 @@ struct SharedPageAddress: Hashable, Sendable {
                 try Parts(from: &reader)
             }),
             parts.scope == scope.name, let token = parts.token, let path = parts.address,
-            // No other address than one that is a token: whatever answered decides nothing else.
+            // The address must be a token below the known prefix: what answered must not choose any other path.
             path.hasPrefix(PageAddress.prefix),
             Base64URL.decode(String(path.dropFirst(PageAddress.prefix.count)))?.isEmpty == false
         else { return nil }
@@ -21,7 +21,7 @@ struct SharedPageAddress: Hashable, Sendable {
         self.token = token
     }
 
-    /// Says nothing of who asks.
+    /// The request for the page. It says nothing of the device or its user, so that a cache may answer it.
     var request: TransportRequest {
         var request = TransportRequest(
             path: path, headers: [ProtocolVersion.header: String(ProtocolVersion.current)])

@@ -71,7 +71,7 @@ struct SnapshotTransaction: Sendable {
     private func isEmpty(_ db: Database) throws -> Bool {
         guard try KnownVersions.isEmpty(db, scope) else { return false }
         return try schema.shapes(in: scope).allSatisfy { shape in
-            try [shape.sql, shape.shadowSQL].allSatisfy { table in
+            try ShadowTable(shape).placesSQL.allSatisfy { table in
                 try Query(db, "SELECT 1 FROM \(table) LIMIT 1").first(db) { _ in true } == nil
             } && QuarantinedRow.isEmpty(db, shape.name)
         }

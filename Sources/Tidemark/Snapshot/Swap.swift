@@ -99,7 +99,7 @@ struct Swap {
         // A snapshot says nothing of a record that was made here and that no server has. A first device has its whole
         // file of such records.
         let leavesUnsent = !table.shape.isScopedByColumn && table.shape.keepsDeleted == nil
-        for place in [table.shape.sql, table.shape.shadowSQL] {
+        for place in ShadowTable(table.shape).placesSQL {
             var last: [Cell]?
             while true {
                 let keys = try SeenRecords.others(
@@ -150,7 +150,8 @@ extension Applier {
     /// is on its way back after a loss.
     private func noteGone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         guard !table.shape.isScopedByColumn, record.bootstrap?.hasLost != true else { return }
-        // When it was deleted nobody says, but not before what this device has had.
+        // The snapshot does not say when the record was deleted, but that was after the version that this device has
+        // had.
         try noteTombstone(table, id, key, version: record.base)
     }
 }

@@ -43,7 +43,7 @@ package struct FileInspection: Hashable, Sendable {
         for (name, rule) in rules {
             guard var shape = try TableSchema.supported(db, table: name, rule: rule) else { continue }
             try shape.warnAboutTriggers(db, synced: Set(rules.map(\.key)))
-            if try !FileTable.exists(shape.shadowName, db) || !Installation.isCaptured(db, shape) {
+            if try !ShadowTable(shape).exists(db) || !Installation.isCaptured(db, shape) {
                 uncaptured.append(name)
             } else {
                 shapes.append(shape)

@@ -2,14 +2,14 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// Sums up the progress of all scopes. The edits that wait are counted in the file at most once in a while, and in
+/// Sums up the progress of all scopes. Unsent edits are counted in the file at most once in a while, and in
 /// between by what was answered: counting a million of them behind each page would cost more than the page.
 struct ProgressMeter: Hashable, Sendable {
     /// Milliseconds between two counts.
     private static let pause: Int64 = 1000
 
-    private var waiting = 0
-    /// The edits that had been answered when the waiting ones were counted.
+    private var unsent = 0
+    /// The edits that had been answered when the unanswered ones were counted.
     private var answered = 0
     private var countedAt: Instant?
     /// The rows of fillings that came before these counts began.
@@ -18,21 +18,21 @@ struct ProgressMeter: Hashable, Sendable {
     private var base = SyncReport.Counts()
     private var rest: SyncReport.Counts?
 
-    /// Whether the edits that wait have to be counted now: after a while, at the end, and where more were answered than
+    /// Whether unsent edits have to be counted now: after a while, at the end, and where more were answered than
     /// had been counted, since the rows of a first capture wait only once they are captured.
     func isDue(_ counts: SyncReport.Counts, now: Instant, isBusy: Bool) -> Bool {
         guard isBusy, let countedAt else { return true }
-        return now - countedAt >= Self.pause || counts.pushed - answered > waiting
+        return now - countedAt >= Self.pause || counts.pushed - answered > unsent
     }
 
-    mutating func counted(_ waiting: Int, answered: Int, now: Instant) {
-        (self.waiting, self.answered, countedAt) = (waiting, answered, now)
+    mutating func counted(_ unsent: Int, answered: Int, now: Instant) {
+        (self.unsent, self.answered, countedAt) = (unsent, answered, now)
     }
 
     mutating func progress(
         _ counts: SyncReport.Counts, _ fillings: [SyncStatus.Bootstrap], isBusy: Bool
     ) -> SyncProgress {
-        let left = max(0, waiting - max(0, counts.pushed - answered))
+        let left = max(0, unsent - max(0, counts.pushed - answered))
         begin(counts, isBusy: isBusy)
         if !isBusy, left == 0, fillings.isEmpty { rest = counts }
         let (sent, came) = (counts.pushed - base.pushed, counts.received - base.received)
@@ -57,7 +57,7 @@ struct ProgressMeter: Hashable, Sendable {
         }
     }
 
-    /// The edits that wait, of whatever kind.
+    /// The edits that go by themselves: pending, sent, or inferred and not compared yet.
     static func count(_ db: Database) throws -> Int {
         guard try LibrarySchema.isInstalled(db) else { return 0 }
         return try Pending.marks(db).count + Outbox.countOpen(db) + Inferred.countDue(db)

@@ -116,8 +116,8 @@ package struct RecordMachines {
 
     /// Whether the shadow has the table's columns.
     private func isReadable(_ db: Database, _ shape: TableSchema) throws -> Bool {
-        guard try LibrarySchema.isInstalled(db), try FileTable.exists(shape.shadowName, db) else { return false }
-        let columns = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        guard try LibrarySchema.isInstalled(db), try ShadowTable(shape).exists(db) else { return false }
+        let columns = try ShadowTable(shape).columns(db)
         return (shape.key + shape.data).allSatisfy { column in columns.contains { $0.isSameName(as: column.name) } }
     }
 
@@ -136,9 +136,7 @@ package struct RecordMachines {
                 names.insert(Name(table: shape.name, record: id.text, scope: scope.name))
             }
         }
-        let columns = shape.key.map(\.sql).joined(separator: ", ")
-        let keys = "SELECT \(columns) FROM \(shape.sql) UNION SELECT \(columns) FROM \(shape.shadowSQL)"
-        for key in try Query(db, keys).rows(db, [], { $0.cells(0..<shape.key.count) }) {
+        for key in try ShadowTable(shape).keysWithRows(db) {
             guard let id = shape.recordID(key) else { continue }
             let scope = try RecordTable(shape).scopeName(db, key)
             if !scope.isEmpty { names.insert(Name(table: shape.name, record: id.text, scope: scope)) }

@@ -40,6 +40,7 @@ extension RecordState {
             case .sent: .sent
             case .blocked: .blocked(reason: reason ?? "")
             case .undecided: .undecided
+            case .inferred: .inferred
             case .rejected: .rejected(reason: reason ?? "")
             }
     }
@@ -58,7 +59,7 @@ extension RecordState: FetchableRecord {
     /// Reads how a row stands out of the columns `tidemark_state` and `tidemark_reason`, where a query has joined the
     /// table to its view `tidemark_state_…`: ``confirmed`` where that says nothing of the row.
     ///
-    /// - Throws: where the columns hold no text.
+    /// - Throws: an error of GRDB's where the columns hold no text.
     public init(row: Row) throws {
         let name: String? = try row.decode(forColumn: "tidemark_state")
         // A view of a later version may know more states, none of which is that all is done.

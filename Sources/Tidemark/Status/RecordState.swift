@@ -8,10 +8,14 @@ public enum RecordState: Hashable, Sendable {
     case sent
     /// The last edit was refused; it is kept until the app decides.
     case rejected(reason: String)
-    /// The edit is not sent while the insert of the record that it refers to is refused.
+    /// The edit is not sent since another record is in its way: one that goes first, or one that it refers to and whose
+    /// insert was refused.
     case blocked(reason: String)
     /// The last edit met another one, and somebody has to decide; the row is the server's until then.
     case undecided
+    /// The last write was seen by no trigger, and was found with the manifest: it is not compared with the server yet,
+    /// or is one of too many (``SyncEngine/inferredEdits()``).
+    case inferred
     /// The row is quarantined: this device's schema does not take it as things stand.
     case quarantined(reason: String)
 }

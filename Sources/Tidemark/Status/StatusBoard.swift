@@ -23,7 +23,7 @@ actor StatusBoard<Value: Hashable & Sendable> {
 
     private func remove(_ number: Int) {
         listeners[number] = nil
-        // While nobody listens nothing is read, and what was heard last grows old.
+        // Without a listener nothing is read, and the latest value grows old.
         if listeners.isEmpty { latest = nil }
     }
 }

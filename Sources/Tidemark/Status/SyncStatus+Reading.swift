@@ -20,16 +20,16 @@ extension SyncStatus {
             return
         }
         let marks = try Pending.marks(db)
-        unnamed = try BlockedEdits.count(db, .unnamed)
-        pending = try marks.count + unnamed + QuarantinedRow.departures(db)
+        pending = try marks.count + Inferred.countSeeds(db) + QuarantinedRow.departures(db)
         unfollowed = try Pending.unfollowed(db, followed: scopes)
-        pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Date.init(milliseconds:))
+        oldestEdit = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Date.init(milliseconds:))
         sent = try Outbox.countOpen(db)
         rejected = try Outbox.countRejected(db)
-        blocked = try BlockedEdits.count(db, .refused)
+        blocked = try BlockedEdits.count(db)
         undecided = try Conflicts.countOpen(db)
         quarantined = try QuarantinedRow.count(db)
         orphaned = try OrphanedEdits.count(db)
+        inferred = try Inferred.countAllButSeeds(db)
         let version = try SyncSchema.version(db)
         try countRows(db, schema.flatMap { $0.schemaVersion == version ? $0 : nil })
         for scope in scopes {
@@ -57,14 +57,16 @@ extension SyncStatus {
                 missingTables.append(name)
                 continue
             }
-            guard try FileTable.exists(TableSchema.shadowPrefix + name, db),
+            guard try ShadowTable.exists(db, of: name),
                 let shape = try schema?[name] ?? TableSchema.supported(db, table: name, rule: rule)
             else { continue }
-            tables[name] = try RowCounting(db: db, shape: shape).rows()
+            let counting = RowCounting(db: db, shape: shape)
+            tables[name] = try counting.rows()
+            pending -= try counting.markedSeeds()
         }
     }
 
-    /// Before the first install every row waits for its first sync. The tables are scanned.
+    /// Before the first install every row with a key is outgoing. The tables are scanned.
     private mutating func countUncaptured(
         _ db: Database, _ declared: [(name: String, rule: SyncedTable.ScopeRule)]
     ) throws {
@@ -74,19 +76,22 @@ extension SyncStatus {
             else { continue }
             let isNamed = shape.isNamedSQL("t")
             tables[name] = try Query(db, "SELECT count(*), count(*) FILTER (WHERE \(isNamed)) FROM \(shape.sql) AS t")
-                .first(db) { Rows(pending: Int($0.integer(1)), unable: Int($0.integer(0) - $0.integer(1))) }
+                .first(db) { Rows(outgoing: Int($0.integer(1)), unable: Int($0.integer(0) - $0.integer(1))) }
         }
     }
 
-    mutating func note(_ scope: Scope, _ state: SyncMachine.State, remaining: Int64, error: SyncError?) {
+    /// Notes what a scope's driver does.
+    ///
+    /// - Parameter end: when a wait ends, in milliseconds since 1970.
+    mutating func note(_ scope: Scope, _ state: SyncMachine.State, until end: Int64, error: SyncError?) {
         if let error { scopes[scope]?.lastError = error }
         let stop = scopes[scope]?.stopActivity
         scopes[scope]?.activity =
             switch state {
-            // It was not asked yet since the app began.
+            // The server was not asked yet since the app began, so the operator's stop in the file still holds.
             case .idle: stop ?? .idle
             case .exchanging, .applying, .bootstrapping, .filling: .syncing
-            case .waiting: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
+            case .waiting: .waiting(until: Date(milliseconds: end))
             case .stopped: error.map(Activity.stopped) ?? .idle
             }
     }

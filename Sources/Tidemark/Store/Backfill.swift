@@ -48,13 +48,8 @@ enum Backfills {
 
     /// Tables that have a shadow, and so were synced once, but are not named now: what comes for them is passed over.
     static func noteDormant(_ db: Database, named: Set<String>, scopes: [Scope]) throws {
-        let prefix = TableSchema.shadowPrefix
-        let tables = try Query(
-            db,
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
-        ).rows(db) { String($0.text(0).dropFirst(prefix.count)) }
         let named = Set(named.map(SQLName.init))
-        for table in tables where !named.contains(SQLName(table)) {
+        for table in try ShadowTable.entities(db) where !named.contains(SQLName(table)) {
             for scope in scopes { try note(db, entity: table, fields: nil, scope) }
         }
     }
@@ -90,7 +85,8 @@ enum Backfills {
         try forgetSeen(db, backfill)
     }
 
-    /// Whole rows of this table have come so far; what is here and has not come is gone on the server.
+    /// Notes that the scan has brought a record. Once the scan has ended, a row here that was not brought is gone on
+    /// the server, or has no values of the new columns there.
     static func see(_ db: Database, _ backfill: Backfill, _ record: RecordID) throws {
         try Query(
             db,

@@ -4,26 +4,6 @@ import TidemarkWire
 /// The bytes that rows of one scope name, and how far they are on their way. There is a row of it for as long as rows
 /// name them (``BlobChanges``).
 struct Blob: Hashable, Sendable {
-    static let schema = """
-        -- Bytes that rows of a scope name. here: they are on this device. offers: this device may upload them there,
-        -- since the app named them. stored: the server has them, as far as is known. stored_at: when the transfer began
-        -- after which it had them. wanted: why they are fetched (Blob.Wanted). task: what is to be done (Blob.Task).
-        -- next_attempt: when it is tried again. awaited: nobody has uploaded them yet. moving, moved: a transfer is
-        -- under way, and how many bytes are across. failed: nothing is tried any more. reason: the code of the last
-        -- failure. All times in milliseconds since 1970.
-        CREATE TABLE tidemark_blob(
-            id INTEGER PRIMARY KEY, reference TEXT NOT NULL, scope TEXT NOT NULL, size INTEGER NOT NULL,
-            here INTEGER NOT NULL, offers INTEGER NOT NULL, stored INTEGER NOT NULL, wanted INTEGER NOT NULL,
-            pinned INTEGER NOT NULL, priority INTEGER NOT NULL, task INTEGER, next_attempt INTEGER,
-            attempts INTEGER NOT NULL, awaited INTEGER NOT NULL, moving INTEGER NOT NULL, moved INTEGER NOT NULL,
-            failed INTEGER NOT NULL, reason TEXT, stored_at INTEGER, UNIQUE (reference, scope));
-        CREATE INDEX tidemark_blob_task ON tidemark_blob(task, priority DESC, id)
-          WHERE task IS NOT NULL AND next_attempt IS NULL AND moving = 0;
-        CREATE INDEX tidemark_blob_next ON tidemark_blob(next_attempt) WHERE next_attempt IS NOT NULL;
-        CREATE INDEX tidemark_blob_moving ON tidemark_blob(moving) WHERE moving = 1;
-        CREATE INDEX tidemark_blob_offered ON tidemark_blob(scope) WHERE offers = 1 AND stored = 0;
-        """
-
     /// What is to be done.
     enum Task: Int64, Hashable, Sendable {
         case upload = 1
@@ -166,13 +146,13 @@ struct Blob: Hashable, Sendable {
               OR EXISTS (SELECT 1 FROM tidemark_blob WHERE next_attempt > ?2)
               OR EXISTS (SELECT 1 FROM tidemark_blob WHERE moving = 1)
             """
-        ).first(db, [.integer(now), .integer(now + longest)]) { $0.integer(0) != 0 } ?? false
+        ).first(db, [.integer(now), .integer(now.saturatingAdding(longest))]) { $0.integer(0) != 0 } ?? false
     }
 
     /// The files that can travel now, the most urgent first. A file that travels already, for another scope, is not
     /// among them.
     ///
-    /// - Parameter onlyAsked: whether downloads that nobody asked for wait.
+    /// - Parameter onlyAsked: whether downloads wait that the app has not asked for.
     static func ready(_ db: Database, _ task: Task, limit: Int, onlyAsked: Bool = false) throws -> [Blob] {
         let asked = onlyAsked ? " AND wanted = \(Wanted.asked.rawValue)" : ""
         return try Query(
@@ -202,10 +182,10 @@ struct Blob: Hashable, Sendable {
     /// - Parameter longest: as ``isAnyDue(_:at:longest:)`` has it.
     static func release(_ db: Database, upTo now: Int64, longest: Int64) throws {
         try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt <= ?1 OR next_attempt > ?2")
-            .execute([.integer(now), .integer(now + longest)])
+            .execute([.integer(now), .integer(now.saturatingAdding(longest))])
     }
 
-    /// Lets all be tried at once, but for those that nobody has uploaded yet.
+    /// Lets all be tried at once, but for those that no device has uploaded yet.
     static func releaseAll(_ db: Database) throws {
         try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt IS NOT NULL AND awaited = 0")
             .execute()
@@ -222,7 +202,7 @@ struct Blob: Hashable, Sendable {
         try Query(db, "UPDATE tidemark_blob SET moving = 0 WHERE moving = 1").execute()
     }
 
-    /// How many bytes wait for their upload to be acknowledged.
+    /// How many attachments wait for their upload to be acknowledged; one that rows of two scopes name counts twice.
     static func unsent(_ db: Database) throws -> Int {
         try Query(db, "SELECT count(*) FROM tidemark_blob WHERE offers = 1 AND stored = 0")
             .first(db) { Int($0.integer(0)) } ?? 0
@@ -249,7 +229,7 @@ struct Blob: Hashable, Sendable {
     ///   - now: likewise.
     mutating func note(storedAt time: Int64?, now: Int64) {
         clear()
-        let isCertain = time.map { 0...Self.certain ~= now - $0 } ?? true
+        let isCertain = time.map { 0...Self.certain ~= now.saturatingSubtracting($0) } ?? true
         (isStored, storedAt, moved) = (isCertain || !offers, time, reference.size)
         priority = isStored ? 0 : Self.doubted
     }
@@ -299,7 +279,8 @@ struct Blob: Hashable, Sendable {
         ).first(db, [.text(reference.description)]) { ($0.text(0), $0.integer(1), $0.optionalText(2)) }
     }
 
-    /// Counts what waits to travel: uploads, downloads, the bytes of both, and files that nobody has uploaded yet.
+    /// Counts what waits to travel: uploads, downloads, the bytes of both that are not across yet, and files that no
+    /// device has uploaded yet.
     static func waiting(_ db: Database) throws -> (uploads: Int64, downloads: Int64, bytesLeft: Int64, awaited: Int64) {
         try Query(
             db,

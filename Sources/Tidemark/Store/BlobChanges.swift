@@ -1,17 +1,9 @@
 import GRDB
 import TidemarkWire
 
-/// References of attachments that rows have begun or ceased to name, as triggers note them: whoever looks next finds
-/// out what is so by now. A note too many costs nothing.
+/// References of attachments that rows have begun or ceased to name, as triggers note them. The next look at a note
+/// finds out what rows name by then. A note too many costs nothing.
 enum BlobChanges {
-    static let schema = """
-        -- References that rows in a scope have begun or ceased to name. own: the app itself has written one. automatic:
-        -- the bytes are fetched without being asked for.
-        CREATE TABLE tidemark_blob_change(
-            reference TEXT NOT NULL, scope TEXT NOT NULL, own INTEGER NOT NULL, automatic INTEGER NOT NULL,
-            PRIMARY KEY (reference, scope)) WITHOUT ROWID;
-        """
-
     /// Notes are looked at in transactions of so many.
     static let batch = 500
 
@@ -25,7 +17,7 @@ enum BlobChanges {
         try Query(db, "SELECT 1 FROM tidemark_blob_change LIMIT 1").first(db) { _ in true } ?? false
     }
 
-    /// Looks at some notes.
+    /// Looks at up to ``batch`` notes, and removes them.
     ///
     /// - Parameter now: in milliseconds since 1970.
     static func digest(_ db: Database, _ schema: SyncSchema, now: Int64) throws {
@@ -159,17 +151,10 @@ enum BlobChanges {
     ) throws -> Bool {
         try places(schema, scope).contains { shape, place in
             let keys = shape.key.map(\.sql).joined(separator: ", ")
-            let isSame = shape.key.map { "shadow.\($0.sql) IS found.\($0.sql)" }.joined(separator: " AND ")
             return try shape.attachments.contains { column in
-                try Query(
-                    db,
-                    """
-                    SELECT \(keys), EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS shadow WHERE \(isSame)) FROM (
-                      SELECT \(keys) \(rows(of: shape, in: place, naming: column)) LIMIT \(lookLimit)) AS found
-                    WHERE NOT EXISTS (
-                      SELECT 1 FROM \(shape.shadowSQL) AS shadow WHERE \(isSame) AND \(RecordStateRule.isMarked))
-                    """
-                ).rows(db, [.text(reference.description)]) { row in
+                let found = "SELECT \(keys) \(rows(of: shape, in: place, naming: column)) LIMIT \(lookLimit)"
+                let unmarked = ShadowTable(shape).unmarkedSQL(of: found)
+                return try Query(db, unmarked).rows(db, [.text(reference.description)]) { row in
                     (key: shape.key.indices.map { row.cell($0) }, isEdited: row.integer(shape.key.count) != 0)
                 }.contains { row in
                     guard let record = shape.recordID(row.key)?.text else { return false }

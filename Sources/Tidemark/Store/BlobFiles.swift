@@ -3,31 +3,6 @@ import TidemarkWire
 
 /// The files of attachments that are on this device, whichever scopes name them.
 enum BlobFiles {
-    static let schema = """
-        -- Files of attachments. used_at: when the app last asked for one. unnamed_since: when rows ceased to name it,
-        -- or when it came where none does yet; at 0 it goes at once. backed: the server had it when last heard.
-        -- evictable: it may make room for others. All times in milliseconds since 1970.
-        CREATE TABLE tidemark_blob_file(
-            id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, used_at INTEGER NOT NULL,
-            unnamed_since INTEGER, backed INTEGER NOT NULL DEFAULT 0, evictable INTEGER NOT NULL DEFAULT 0);
-        CREATE INDEX tidemark_blob_file_used ON tidemark_blob_file(used_at) WHERE evictable = 1;
-        CREATE INDEX tidemark_blob_file_unnamed ON tidemark_blob_file(unnamed_since) WHERE unnamed_since IS NOT NULL;
-        """
-
-    /// How an attachment stands, for the app's own queries (Documentation/Attachments.md). It has one table, because
-    /// SQLite works out a view of several by itself before it joins it to the app's rows.
-    static let view = """
-        CREATE VIEW tidemark_attachment(reference, scope, state, bytes, size, reason) AS
-        SELECT reference, scope, CASE
-          WHEN failed THEN 'failed'
-          WHEN NOT here THEN CASE WHEN moving THEN 'downloading' WHEN awaited THEN 'awaited' ELSE 'remote' END
-          WHEN stored AND offers THEN 'uploaded'
-          WHEN stored OR NOT offers THEN 'here'
-          WHEN moving THEN 'uploading' ELSE 'local' END,
-          moved, size, reason
-        FROM tidemark_blob;
-        """
-
     static func isHere(_ db: Database, _ reference: BlobReference) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_blob_file WHERE reference = ?1")
             .first(db, [.text(reference.description)]) { _ in true } ?? false

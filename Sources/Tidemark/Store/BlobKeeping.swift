@@ -72,7 +72,8 @@ extension BlobFiles {
         }
     }
 
-    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision.
+    /// Whether the bytes are named by an edit that did not travel, was refused or waits for a decision, or by a row
+    /// that is quarantined or kept for undo.
     ///
     /// - Parameter isBacked: whether the server had them. It may have collected them since, as long as no record of its
     ///   own names them.

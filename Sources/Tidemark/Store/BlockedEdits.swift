@@ -119,12 +119,12 @@ struct BlockedEdits {
         }
     }
 
-    /// Counts the edits that are not sent for one reason.
-    static func count(_ db: Database, _ reason: Blocker.Reason) throws -> Int {
-        try Query.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = '\(reason.rawValue)'")
+    /// Counts the edits that are blocked, for whatever reason.
+    static func count(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_blocked")
     }
 
-    /// Returns the records of a table whose edits wait for another record's refused insert.
+    /// Returns the records of a table whose edits another record's refused insert blocks.
     static func records(_ db: Database, _ entity: String) throws -> [String] {
         try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'")
             .rows(db, [.text(entity)]) { $0.text(0) }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// The row that makes capture look away. It exists only inside a transaction, so nobody else ever sees it.
+/// The row that makes capture look away. It exists only inside a transaction, so no other connection ever sees it.
 enum CaptureSuppression {
     static func raise(_ db: Database) throws {
         try Query(db, "INSERT INTO tidemark_applying(flag) VALUES (1)").execute()

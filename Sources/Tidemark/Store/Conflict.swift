@@ -4,7 +4,8 @@ public import TidemarkWire
 /// An edit of this device that met somebody else's: what was there before, what each side set, and what became of it.
 ///
 /// Most are resolved by the time they are listed, by the policy that the operator declared. Those of an entity whose
-/// policy is `manual` are open: they wait for ``SyncEngine/resolve(_:with:)``, or for the engine's conflict handler.
+/// policy is `manual` are open, and those of a write that no trigger saw (``SyncEngine/inferredEdits()``): they wait
+/// for ``SyncEngine/resolve(_:with:)``, or for the engine's conflict handler.
 public struct Conflict: Hashable, Sendable, Identifiable {
     /// A column, as far as each side's value is known.
     public struct Field: Hashable, Sendable {
@@ -16,7 +17,7 @@ public struct Conflict: Hashable, Sendable, Identifiable {
         public var mine: Value?
         /// The value set elsewhere; `nil` where the record was deleted there.
         public var theirs: Value?
-        /// The value that stands; `nil` while nobody has decided, and where the record is deleted.
+        /// The value that stands; `nil` while the conflict is open, and where the record is deleted.
         public var result: Value?
 
         /// Makes a field from its values.
@@ -97,7 +98,8 @@ public struct Conflict: Hashable, Sendable, Identifiable {
     public subscript(_ field: String) -> Field? { fields.first { $0.name == field } }
 }
 
-/// Decides a conflict of an entity whose policy is `manual`; `nil` leaves it in the list of conflicts.
+/// Decides an open conflict: one of an entity whose policy is `manual`, or of a write that no trigger saw. `nil` leaves
+/// it in the list of conflicts.
 ///
 /// It is asked once for each conflict in the life of an engine, and again where its answer could not be written: on no
 /// actor unless the closure names one, outside any transaction, and the conflict's scope syncs on when it has answered.

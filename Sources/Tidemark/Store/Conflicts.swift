@@ -4,7 +4,8 @@ import TidemarkWire
 
 /// The list of conflicts in the file.
 enum Conflicts {
-    /// The list is for people; what is resolved is not kept without bound.
+    /// How far behind the newest conflict a resolved one may lie before it is dropped: the list is for people. Open
+    /// ones stay.
     static let limit = 10_000
 
     private static let columns = """

@@ -14,7 +14,7 @@ struct Deferral: Hashable, Sendable {
     /// The server's explanation, and the remedy.
     var detail, hint: String
 
-    /// 30 s, doubled each time, up to 15 minutes.
+    /// Waits of 30 s, doubled each time, and up to as much again at random; none is longer than 15 minutes.
     private static let backoff: Backoff = {
         var backoff = Backoff()
         (backoff.baseMilliseconds, backoff.jitterMilliseconds) = (30_000, 10_000)
@@ -45,7 +45,7 @@ struct Deferral: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - refusal: what the server says.
-    ///   - records: those that nobody has edited since they were sent.
+    ///   - records: those without an edit since they were sent.
     static func note(
         _ db: Database, _ scope: Scope, _ refusal: Verdict.Refusal, _ records: [(table: RecordTable, key: [Cell])],
         now: Int64
@@ -73,7 +73,7 @@ struct Deferral: Hashable, Sendable {
 
     /// Puts records off until those go that wait already.
     static func putOff(_ db: Database, _ records: [(table: RecordTable, key: [Cell])]) throws {
-        for (table, key) in records { try table.putOff(db, key) }
+        for (table, key) in records { try ShadowTable(table.shape).putOff(db, key) }
     }
 
     /// Notes the clock: later edits go at once, and earlier ones wait.
@@ -90,19 +90,13 @@ struct Deferral: Hashable, Sendable {
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.
     static func resume(_ db: Database, _ schema: SyncSchema, _ scope: Scope, now: Int64, asked: Bool) throws {
         let known = try read(db, scope)
-        // A clock that was put back holds nothing for longer than the longest wait. Where nothing is to be waited for,
-        // a record may have come from another scope, or its table was not named meanwhile.
-        let isDue = known.map { asked || $0.until <= now || $0.until - now > backoff.maximumMilliseconds * 2 } ?? true
-        let edited = known.map { "AND tidemark_edited > \($0.clock)" } ?? ""
+        // A clock that was put back holds nothing for longer than twice the longest wait. Where nothing is to be waited
+        // for, a record may have come from another scope, or its table was not named meanwhile.
+        let longest = backoff.maximumMilliseconds * 2
+        let isDue = known.map { asked || $0.until <= now || $0.until.saturatingSubtracting(now) > longest } ?? true
         for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
-                try Query(
-                    db,
-                    """
-                    UPDATE \(shape.shadowSQL) SET tidemark_mark = -tidemark_mark
-                    WHERE tidemark_mark < 0 AND \(place) \(isDue ? "" : edited)
-                    """
-                ).execute()
+                try ShadowTable(shape).resume(db, place, editedAfter: isDue ? nil : known?.clock)
             }
         }
         guard isDue, let known, known.until > now else { return }
@@ -114,19 +108,9 @@ struct Deferral: Hashable, Sendable {
     static func end(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws {
         for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
-                let waits = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark < 0 AND \(place) LIMIT 1"
-                guard try Query(db, waits).first(db, [], { _ in true }) == nil else { return }
+                guard try !ShadowTable(shape).isAnyPutOff(db, place) else { return }
             }
         }
         try Query(db, "UPDATE tidemark_scope SET deferred_until = NULL WHERE name = ?1").execute([.text(scope.name)])
-    }
-}
-
-extension RecordTable {
-    fileprivate func putOff(_ db: Database, _ key: [Cell]) throws {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-        try Query(
-            db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = -tidemark_mark WHERE \(isKey) AND tidemark_mark > 0"
-        ).execute(key)
     }
 }

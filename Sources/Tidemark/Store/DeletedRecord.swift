@@ -2,7 +2,7 @@ public import Foundation
 import GRDB
 public import TidemarkWire
 
-/// A record that was deleted elsewhere and is kept on this device, so that it can be brought back.
+/// A record that was deleted elsewhere and is kept on this device, so that it can be revived.
 ///
 /// Tables say how long: `.table(Todo.self, keepsDeleted: .seconds(30 * 24 * 3600))`. A row that was deleted on this
 /// device itself is not among them, nor one that moved to another scope.

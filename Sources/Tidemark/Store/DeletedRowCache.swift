@@ -51,7 +51,7 @@ enum DeletedRowCache {
         else { return }
         let table = RecordTable(shape)
         // Captured like any insert of the app's.
-        if try table.row(db, key) == nil { try table.write(db, key, QuarantinedRow.decode(bytes, shape)) }
+        if try table.row(db, key) == nil { try table.writeRow(db, key, QuarantinedRow.decode(bytes, shape)) }
         try forget(db, record.entity, record.record)
     }
 
@@ -69,7 +69,7 @@ enum DeletedRowCache {
     static func prune(_ db: Database, _ schema: SyncSchema, now: Int64) throws {
         let entities = try Query(db, "SELECT DISTINCT entity FROM tidemark_deleted_row").rows(db) { $0.text(0) }
         for entity in entities {
-            let limit = schema[entity]?.keepsDeleted.map { now - $0 } ?? .max
+            let limit = schema[entity]?.keepsDeleted.map { now.saturatingSubtracting($0) } ?? .max
             try Query(db, "DELETE FROM tidemark_deleted_row WHERE entity = ?1 AND deleted_at <= ?2")
                 .execute([.text(entity), .integer(limit)])
         }

@@ -6,7 +6,8 @@ extension DeviceReport {
     /// Things of one kind that are counted: their number is only told roughly.
     private static let countLimit = 10_000
 
-    /// Counts what waits in a scope beside the operations of a request.
+    /// Counts a scope's edits beside the operations of a request. The wire's `pending` is the sum of those that are
+    /// pending, sent and blocked.
     ///
     /// - Parameter now: in milliseconds since 1970.
     init(
@@ -18,29 +19,25 @@ extension DeviceReport {
             return try Query(db, sql).first(db, [], { $0.integer(0) }) ?? 0
         }
         var since: [Int64] = []
-        var waiting: Int64 = 0
+        var edits: Int64 = 0
         for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
-                let marks = "\(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place)"
-                waiting += try count(marks)
-                // Marks are numbered in the order of first edits; those that are put off have negative numbers.
-                for order in ["tidemark_mark > 0", "tidemark_mark < 0"] {
-                    let sign = order.hasSuffix("> 0") ? "" : "DESC"
-                    let sql = "SELECT tidemark_since FROM \(marks) AND \(order) ORDER BY tidemark_mark \(sign) LIMIT 1"
-                    since += try Query(db, sql).rows(db) { $0.optionalInteger(0) }.compactMap { $0 }
-                }
+                let marks = try ShadowTable(shape).unsent(db, place, limit: Int64(Self.countLimit))
+                edits += marks.count
+                since += marks.since
             }
-            waiting += try count("tidemark_blocked WHERE entity = \(literal(shape.name))")
+            edits += try count("tidemark_blocked WHERE entity = \(literal(shape.name))")
             let first = try FirstCapture.left(db, shape.name, upTo: Self.countLimit)
-            waiting += Int64(min(first.untouched, Self.countLimit))
+            edits += Int64(min(first.untouched, Self.countLimit))
             since += [first.since].compactMap { $0 }
         }
         let open = try Outbox.open(db, scope, behind: entries.map(\.id).max() ?? 0, limit: Self.countLimit)
-        waiting += open.count
+        edits += open.count
         since += [open.since].compactMap { $0 }
-        pending = Self.rounded(waiting)
-        if waiting > 0, let first = since.min() {
-            oldest = min(max(0, now.subtractingReportingOverflow(first).partialValue / 1000), Self.ages.upperBound)
+        pending = Self.rounded(edits)
+        if edits > 0, let first = since.min() {
+            let age = now.saturatingSubtracting(first) / 1000
+            oldest = .seconds(min(max(0, age), Self.ages.upperBound))
         }
         refused = Self.rounded(try Outbox.countRejected(db, scope, limit: Self.countLimit))
         quarantined = Self.rounded(

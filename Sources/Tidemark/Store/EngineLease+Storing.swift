@@ -20,7 +20,7 @@ extension EngineLease {
     /// Looks at the file, and writes nothing: most looks find that nothing has to be written.
     func looking(_ db: Database, _ environment: any Environment, now: Instant) throws -> Look {
         let text = try Meta.get(db, Self.key)
-        // An engine that nobody asks finds what it found before, look after look.
+        // While no other engine asks for the lease, each look finds the same text.
         if let text, text == idleText { return (self, nil) }
         var lease = self
         let entry = text.flatMap { Self.entry($0) }

@@ -17,19 +17,6 @@ import TidemarkWire
 /// into records that are looked at one by one: into unseen writes where the server has something (``takeApart``), into
 /// edits where it had nothing (``unfold``).
 enum FirstCapture {
-    static let schema = """
-        -- Rows that stood in a table when it was captured for the first time, until they are sealed (FirstCapture).
-        -- first, last: the keys between which they lie. records: how many are left. keys: their keys as an array,
-        -- without the prefix that all begin with; those before first are sealed. mark: the place among the marks of
-        -- those that become edits. captured_at: in milliseconds since 1970.
-        CREATE TABLE tidemark_first_capture(
-            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, first NOT NULL, last NOT NULL,
-            records INTEGER NOT NULL, prefix TEXT NOT NULL, keys TEXT NOT NULL, mark INTEGER NOT NULL,
-            captured_at INTEGER NOT NULL);
-        CREATE INDEX tidemark_first_capture_entity ON tidemark_first_capture(entity);
-
-        """
-
     /// Keys that lie between two of them, in their order.
     struct Part {
         var id: Int64
@@ -82,8 +69,8 @@ enum FirstCapture {
         try isLeft(db, in: scope) && schema.shapes(in: scope).contains { try part(db, $0.name) != nil }
     }
 
-    /// How many rows are left that nobody has touched since, of how many that were edited or deleted the shadows tell,
-    /// and when they were captured.
+    /// How many rows are left that were not edited or deleted since, how many were, as their shadows tell, and when the
+    /// rows were captured.
     ///
     /// - Parameter rows: how many it is enough to count, where there are more: a request does not look at all parts, of
     ///   which there may be one for each request.
@@ -102,15 +89,12 @@ enum FirstCapture {
               SELECT records, captured_at FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT ?2)
             """
         ).first(db, counted) { ($0.optionalInteger(0), $0.optionalInteger(1)) }
-        let shadow = TableSchema.shadowPrefix + entity
-        guard let records = found?.0, let key = try TableSchema.key(ofShadow: shadow, db).first
-        else { return (0, 0, nil) }
         // Behind the parts that are counted.
         let next = "(SELECT first FROM tidemark_first_capture WHERE entity = ?1 ORDER BY id LIMIT 1 OFFSET ?2)"
-        let isCounted = "\(isLeftSQL(entity, quoted(key))) AND (\(quoted(key)) >= \(next)) IS NOT 1"
-        let touched =
-            try Query(db, "SELECT count(*) FROM \(quoted(shadow)) WHERE \(RecordTable.isTouched) AND \(isCounted)")
-            .first(db, counted) { Int($0.integer(0)) } ?? 0
+        guard let records = found?.0,
+            let touched = try ShadowTable.countTouched(
+                db, of: entity, where: { key in "\(isLeftSQL(entity, key)) AND (\(key) >= \(next)) IS NOT 1" }, counted)
+        else { return (0, 0, nil) }
         return (max(0, Int(records) - touched), touched, found?.1)
     }
 
@@ -120,7 +104,7 @@ enum FirstCapture {
         return try Query(db, "SELECT \(isLeftSQL(shape.name, "?1"))").first(db, key) { $0.integer(0) == 1 } ?? false
     }
 
-    /// SQL: whether a key is none of the first that the server lacks, sealed or not, or behind it.
+    /// SQL: whether a key lies before all rows of the first capture that the server lacks, sealed or not.
     static func isDoneSQL(_ shape: TableSchema, _ row: String) -> String {
         shape.key.count == 1 ? "(\(isLackedSQL(shape.name, "\(row).\(shape.key[0].sql)")) IS NOT 1)" : "1"
     }
@@ -226,8 +210,8 @@ enum FirstCapture {
         try unfold(db, shape)
     }
 
-    /// Makes of the rows that wait one unseen write each, which is held against the server's row by itself. A row that
-    /// nobody has touched since is without a shadow; of one that was edited the shadow has what stood before.
+    /// Makes of the rows that wait one unseen write each, which is held against the server's row by itself. A row
+    /// without a later edit has no shadow; of an edited one the shadow has what stood before.
     static func takeApart(_ db: Database, _ shape: TableSchema) throws {
         guard let scope = try scope(db, shape.name) else { return }
         let key = shape.key[0].sql
@@ -236,7 +220,7 @@ enum FirstCapture {
             """
             SELECT t.\(key) FROM \(shape.sql) AS t
             WHERE t.\(key) BETWEEN ?1 AND ?2 AND \(shape.isNamedSQL("t")) AND \(isNew(shape))
-            UNION ALL SELECT \(key) FROM \(shape.shadowSQL) WHERE \(key) BETWEEN ?1 AND ?2 AND \(RecordTable.isTouched)
+            UNION ALL \(ShadowTable(shape).touchedKeysSQL)
             """)
         while let part = try part(db, shape.name) {
             let ids = try keys.rows(db, part.ends) { shape.recordID($0.cells(0..<1)) }
@@ -246,7 +230,8 @@ enum FirstCapture {
         try set(db, shape.name, nil)
     }
 
-    /// Before rows of a scope are written: its pages may write any row, and take along rows of other scopes' tables.
+    /// Makes records of rows before rows of a scope are written: its pages may write any row, and take along rows of
+    /// other scopes' tables.
     ///
     /// - Parameter scope: `nil`: rows that wait are taken apart elsewhere.
     static func materialize(_ db: Database, _ schema: SyncSchema, writing scope: Scope?) throws {
@@ -264,7 +249,7 @@ enum FirstCapture {
         try SealedRun.unfold(db, shape)
         guard let part = try part(db, shape.name), try scope(db, shape.name) == nil else { return }
         let key = shape.key[0].sql
-        try RecordTable(shape).becomeSeeds(db, where: "\(key) >= ?1", [part.first])
+        try ShadowTable(shape).becomeSeeds(db, where: "\(key) >= ?1", [part.first])
         try note(db, shape, part, where: "t.\(key) >= ?1")
         try forget(db, shape.name)
     }
@@ -278,22 +263,13 @@ enum FirstCapture {
     ///   - part: what the marks are made of; `nil`: they are behind all others, and of now.
     ///   - isMeant: SQL, in which ?1 is the part's first key.
     private static func note(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
-        let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
-        let mark = try part?.mark ?? Marks.next(db)
         // The rows of a part are in one scope, and no column names it.
         let place = part == nil ? shape.scopeSQL("t") : "NULL"
-        try Query(
-            db,
-            """
-            INSERT INTO \(shape.shadowSQL)(
-              \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
-              tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
-            SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)), \(mark),
-              (SELECT \(part.map { String($0.capturedAt) } ?? Marks.nowSQL)), \(Shadow.seedStamp), \(place), \(place)
-            FROM \(shape.sql) AS t
-            WHERE \(isMeant) AND \(shape.isNamedSQL("t")) \(isNew(shape, ifAny: RecordTable(shape).hasShadows(db)))
-            """
-        ).execute(part.map { [$0.first] } ?? [])
+        let areEdited = try RecordTable(shape).hasShadows(db)
+        try ShadowTable(shape).insertSeeds(
+            db, mark: part?.mark ?? Marks.next(db), since: part.map { String($0.capturedAt) } ?? Marks.nowSQL,
+            place: place, where: "\(isMeant) AND \(shape.isNamedSQL("t")) \(isNew(shape, ifAny: areEdited))",
+            part.map { [$0.first] } ?? [])
     }
 
     // MARK: On the way out
@@ -301,9 +277,9 @@ enum FirstCapture {
     /// Lets the shadows of a part's edited and deleted rows say that the server has no such rows. Returns whether any
     /// row between the part's ends has a shadow.
     static func meetEdits(_ db: Database, _ shape: TableSchema, _ part: Part) throws -> Bool {
-        let table = RecordTable(shape)
-        guard try table.hasShadows(db, between: part.ends) else { return false }
-        try table.becomeSeeds(db, between: part.ends)
+        let shadows = ShadowTable(shape)
+        guard try shadows.isAny(db, between: part.ends) else { return false }
+        try shadows.becomeSeeds(db, between: part.ends)
         return true
     }
 
@@ -323,12 +299,12 @@ enum FirstCapture {
         try Query(db, "DELETE FROM tidemark_first_capture WHERE id = ?1").execute([.integer(part.id)])
     }
 
-    /// All before a key of the part is sealed.
+    /// Notes that all before a key of the part is sealed.
     static func goOn(_ db: Database, _ shape: TableSchema, _ part: Part, from next: Cell) throws {
         let (key, column) = (keySQL(isText: shape.key[0].affinity == .text), shape.key[0].sql)
         let isOpen = """
             \(key) >= ?2 AND EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE t.\(column) = \(key))
-            AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE s.\(column) = \(key))
+            AND \(ShadowTable(shape).noneSQL(where: "s.\(column) = \(key)"))
             """
         try Query(
             db,
@@ -346,7 +322,7 @@ enum FirstCapture {
 
     private static func isNew(_ shape: TableSchema) -> String {
         let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
-        return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))"
+        return ShadowTable(shape).noneSQL(where: isRow)
     }
 
     /// Where a statement reads what it writes, SQLite copies all that it finds first: so no shadow is looked for where

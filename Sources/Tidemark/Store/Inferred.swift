@@ -112,9 +112,7 @@ enum Inferred {
 
     /// Rows of the first capture that were edited since.
     static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Entry] {
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) { $0.cells(0..<shape.key.count) }
-        return try edited.compactMap(shape.recordID).compactMap { id in
+        try ShadowTable(shape).keys(db).compactMap(shape.recordID).compactMap { id in
             let entry = try Self.entry(db, scope, shape.name, id.text)
             return entry?.kind == .seed ? entry : nil
         }
@@ -144,7 +142,7 @@ enum Inferred {
             .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
     }
 
-    /// The row is deleted in sight, so that nobody has to say whether what was written unseen was meant.
+    /// Ends the wait for a confirmation of writes to a record whose row was deleted in sight: they need none any more.
     static func decided(_ db: Database, _ entity: String, _ record: String) throws {
         let isRecord = "entity = ?1 AND record = ?2"
         for sql in [
@@ -181,9 +179,18 @@ enum Inferred {
             awaitsConfirmation: row.integer(5) != 0, isCompared: row.integer(6) != 0)
     }
 
-    /// Counts all entries of the file, compared or not.
-    static func count(_ db: Database) throws -> Int {
-        try Query.count(db, "SELECT count(*) FROM tidemark_inferred")
+    /// SQL: whether an entry is a row of the first capture that was not held against the server's yet. Such a row is a
+    /// pending edit, as it is where the first capture is kept by its keys (``FirstCapture``).
+    static let seedSQL = "kind = \(Kind.seed.rawValue) AND compared = 0"
+
+    /// Counts the rows of the first capture in the whole file that were not held against the server's yet.
+    static func countSeeds(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_inferred WHERE \(seedSQL)")
+    }
+
+    /// Counts the inferred edits of the file, compared or not.
+    static func countAllButSeeds(_ db: Database) throws -> Int {
+        try Query.count(db, "SELECT count(*) FROM tidemark_inferred WHERE NOT (\(seedSQL))")
     }
 
     /// Counts the entries that are compared next and wait for no confirmation.

@@ -30,7 +30,7 @@ enum LibraryMigration {
             try db.execute(sql: "ALTER TABLE tidemark_cascade ADD COLUMN version INTEGER")
         }
         if found < 7 {
-            try Outbox.joinStates(db)
+            try joinStates(db)
             try db.execute(sql: "ALTER TABLE tidemark_bootstrap ADD COLUMN total INTEGER")
         }
         if found < 8 {
@@ -46,15 +46,52 @@ enum LibraryMigration {
         }
         try keepFirstCapture(db, from: found)
         // Before version 7 the indexes are made anew with their table.
-        if (7..<11).contains(found) { try Outbox.renewIndexes(db) }
+        if (7..<11).contains(found) { try renewIndexes(db) }
     }
 
     private static func keepFirstCapture(_ db: Database, from found: Int64) throws {
         if found < 12 { try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN uncompared TEXT") }
         // In version 12 each row that waited had a shadow. It is sent, and gives way to a row that the server has.
         let waitsNoMore = "UPDATE tidemark_table SET uncompared = NULL WHERE uncompared IS NOT NULL"
-        if found < 13 { try db.execute(sql: FirstCapture.schema + waitsNoMore) }
-        if found < 14 { try db.execute(sql: SealedRun.schema) }
+        if found < 13 { try db.execute(sql: LibrarySchema.firstCapture + waitsNoMore) }
+        if found < 14 { try db.execute(sql: LibrarySchema.sealedRun) }
+    }
+
+    /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The
+    /// table is made anew: taking a column away, SQLite would refuse every file whose app has a view of a table that is
+    /// gone.
+    private static func joinStates(_ db: Database) throws {
+        let columns = """
+            id, scope, lane, number, entity, record, kind, members, content, is_insert, edited_at, sealed_at, sent_at,
+            finished_at, version, code, detail, hint, resolved, in_group
+            """
+        let last = try Query(db, "SELECT seq FROM sqlite_sequence WHERE name = 'tidemark_operation'")
+            .first(db) { $0.integer(0) }
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE tidemark_former AS SELECT * FROM main.tidemark_operation;
+                DROP TABLE main.tidemark_operation;
+                \(LibrarySchema.outbox)
+                \(LibrarySchema.history)
+                INSERT INTO main.tidemark_operation(\(columns), state) SELECT \(columns), CASE
+                  WHEN finished_at IS NOT NULL THEN CASE status WHEN 'settled' THEN 'outcome_unknown' ELSE status END
+                  WHEN again = 3 THEN 'resealed' WHEN again IS NOT NULL THEN 'replayed' ELSE 'sealed' END
+                  FROM temp.tidemark_former;
+                DROP TABLE temp.tidemark_former;
+                """)
+        guard let last else { return }
+        // Ids that were given out once are not given out again.
+        try Query(db, "DELETE FROM sqlite_sequence WHERE name = 'tidemark_operation'").execute()
+        try Query(db, "INSERT INTO sqlite_sequence(name, seq) VALUES ('tidemark_operation', ?1)")
+            .execute([.integer(last)])
+    }
+
+    /// Before version 11 the indexes' conditions were spelled in another way, and no query would use them.
+    private static func renewIndexes(_ db: Database) throws {
+        for name in ["open", "rejected", "replay", "packable", "finished"] {
+            try db.execute(sql: "DROP INDEX IF EXISTS tidemark_operation_\(name)")
+        }
+        try db.execute(sql: LibrarySchema.outboxIndexes)
     }
 
     /// Names of before version 6, and the table for edits that await an id, which is one with the blocked ones now.

@@ -14,7 +14,7 @@ enum Misfits {
         for (index, cell) in incoming { cells[index] = cell }
         try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: reason,
-            contends: false, fresh: false)
+            contends: false)
     }
 
     /// After a migration: where the key holds such an id now, the table's records are asked for anew.

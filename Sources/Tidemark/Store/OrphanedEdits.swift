@@ -4,7 +4,7 @@ import TidemarkCore
 public import TidemarkWire
 
 /// An edit that was not sent when access to its scope was lost, or the scope was left, or a row that came back with a
-/// restored table. An edit is given back when the scope is filled again; until then, and where it is no edit, the app
+/// restored table. An edit is replayed when the scope is filled again; until then, and where it is no edit, the app
 /// may show it, export it or let go of it.
 public struct OrphanedEdit: Hashable, Sendable, Identifiable {
     /// A kind of edit.
@@ -29,9 +29,9 @@ public struct OrphanedEdit: Hashable, Sendable, Identifiable {
     public var kind: Kind
     /// The fields as they were edited; text that is not UTF-8 is a BLOB here.
     public var fields: [String: Value]
-    /// Edits with the same one were made as a group: all of them are given back, or none.
+    /// Edits with the same one were made as a group: all of them are replayed, or none.
     public var group: String?
-    /// Why it could not be given back, where that was tried.
+    /// Why it could not be replayed, where that was tried.
     public var reason: String?
     /// When it was orphaned, by this device's clock.
     public var orphanedAt: Date
@@ -64,7 +64,8 @@ enum OrphanedEdits {
         /// The record was deleted elsewhere, or may have been, and came back here unseen, as by a backup: nothing that
         /// was deleted comes back by itself.
         case revival
-        /// The row was here before its table was captured for the first time: it gives way to the server's.
+        /// The row was here before its table was captured for the first time, or a server had taken it and lost it: it
+        /// gives way to the server's.
         case seed
 
         /// Whether it is made anew once its scope is filled, without a word of the app.
@@ -103,7 +104,7 @@ enum OrphanedEdits {
         try Query(db, "DELETE FROM tidemark_orphan WHERE id = ?1").execute([.integer(id)])
     }
 
-    /// Notes why an edit cannot be given back.
+    /// Notes why an edit cannot be replayed.
     static func noteRefusal(_ db: Database, _ id: Int64, _ reason: String) throws {
         try Query(db, "UPDATE tidemark_orphan SET reason = ?2 WHERE id = ?1").execute([.integer(id), .text(reason)])
     }

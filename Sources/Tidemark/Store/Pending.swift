@@ -5,14 +5,13 @@ package import TidemarkWire
 package enum Pending {
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
     static func exists(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
-        // A deferred record is sent at once if it was edited since.
-        let edited = try Deferral.read(db, scope).map { "tidemark_mark < 0 AND tidemark_edited > \($0.clock)" }
+        let deferral = try Deferral.read(db, scope)
         for shape in schema.shapes(in: scope) {
+            let shadows = ShadowTable(shape)
             for place in shape.placesSQL(scope) {
-                for mark in ["tidemark_mark > 0", edited].compactMap({ $0 }) {
-                    let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE \(mark) AND \(place) LIMIT 1"
-                    if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
-                }
+                if try shadows.isAnyMarked(db, place) { return true }
+                // A deferred record is sent at once if it was edited since.
+                if let deferral, try shadows.isAnyPutOff(db, place, editedAfter: deferral.clock) { return true }
             }
         }
         if try FirstCapture.isLeft(db, schema, scope) { return true }
@@ -24,18 +23,14 @@ package enum Pending {
     static func isMarked(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
         if try FirstCapture.isLeft(db, schema, scope) { return true }
         return try schema.shapes(in: scope).contains { shape in
-            try shape.placesSQL(scope).contains { place in
-                let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) LIMIT 1"
-                return try Query(db, sql).first(db) { _ in true } ?? false
-            }
+            try shape.placesSQL(scope).contains { place in try ShadowTable(shape).isAnyMarked(db, place) }
         }
     }
 
     static func marks(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Int {
         try schema.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")
-            let marks = try Query.count(
-                db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND (\(places))")
+            let marks = try ShadowTable(shape).countMarks(db, places)
             return try sum + marks + FirstCapture.left(db, shape.name).untouched
         }
     }
@@ -43,14 +38,8 @@ package enum Pending {
     /// Records with marks that none of these scopes may send.
     static func unfollowed(_ db: Database, followed: [Scope]) throws -> Int {
         let names = followed.map { literal($0.name) }.joined(separator: ", ")
-        return try shadows(db).reduce(0) { sum, shadow in
-            sum
-                + (try Query.count(
-                    db,
-                    """
-                    SELECT count(*) FROM \(quoted(shadow))
-                    WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope NOT IN ('', \(names))
-                    """))
+        return try ShadowTable.entities(db).reduce(0) { sum, entity in
+            sum + (try ShadowTable.countMarks(db, of: entity, besides: names))
         }
     }
 
@@ -61,23 +50,8 @@ package enum Pending {
         var names = try Query(db, "SELECT DISTINCT scope FROM tidemark_inferred WHERE NOT compared").rows(db) {
             $0.text(0)
         }
-        for shadow in try shadows(db) {
-            names += try Query(
-                db,
-                """
-                SELECT DISTINCT tidemark_routing_scope FROM \(quoted(shadow))
-                WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope <> ''
-                """
-            ).rows(db) { $0.text(0) }
-        }
+        for entity in try ShadowTable.entities(db) { names += try ShadowTable.routingScopes(db, of: entity) }
         return Set(names.compactMap { Scope($0) })
-    }
-
-    private static func shadows(_ db: Database) throws -> [String] {
-        try Query(
-            db,
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
-        ).rows(db) { $0.text(0) }
     }
 
     /// Records with marks, and when the oldest mark was made, by what stands in the file: no schema is needed, so
@@ -85,12 +59,9 @@ package enum Pending {
     static func marks(_ db: Database) throws -> (count: Int, since: Int64?) {
         var total = 0
         var oldest: Int64?
-        for shadow in try shadows(db) {
-            let (count, since) =
-                try Query(
-                    db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"
-                ).first(db) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
-            let first = try FirstCapture.left(db, String(shadow.dropFirst(TableSchema.shadowPrefix.count)))
+        for entity in try ShadowTable.entities(db) {
+            let (count, since) = try ShadowTable.marks(db, of: entity)
+            let first = try FirstCapture.left(db, entity)
             total += Int(count) + first.untouched
             oldest = [oldest, since, first.since].compactMap { $0 }.min()
         }

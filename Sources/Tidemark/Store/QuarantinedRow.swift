@@ -89,21 +89,29 @@ enum QuarantinedRow {
         ).first(db, [.text(entity), .text(last.record), .text(last.scope)]) { ($0.text(0), $0.text(1)) }
     }
 
+    /// Keeps a row.
+    ///
+    /// - Parameters:
+    ///   - reason: why the row is not in the table, for people.
+    ///   - contends: other rows decide whether the schema takes the row, so that it is tried after each page. Any other
+    ///     row is tried again where the row or the app's schema has changed: the column `fresh` says so, and
+    ///     ``tryAgain(_:except:)`` and ``rewrite(_:_:_:_:data:)`` set it.
+    /// - Throws: `DatabaseError` where the file cannot be written.
     static func put(
         _ db: Database, _ shape: TableSchema, record: String, scope: String, version: Version?, cells: [Cell],
-        reason: String, contends: Bool, fresh: Bool
+        reason: String, contends: Bool
     ) throws {
         try Query(
             db,
             """
             INSERT INTO tidemark_quarantine(entity, record, scope, version, reason, contends, fresh, data)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)
             ON CONFLICT(entity, record, scope) DO UPDATE SET version = coalesce(excluded.version, version),
               reason = excluded.reason, contends = excluded.contends, fresh = excluded.fresh, data = excluded.data
             """
         ).execute([
             .text(shape.name), .text(record), .text(scope), .optional(version), .text(reason),
-            .integer(contends ? 1 : 0), .integer(fresh ? 1 : 0), .blob(encode(cells, shape)),
+            .integer(contends ? 1 : 0), .blob(encode(cells, shape)),
         ])
         try changed(db)
     }
@@ -205,12 +213,12 @@ extension RecordTable {
     /// Writes a record's row, with what was edited here. A row that the app's schema refuses is quarantined: its old
     /// row would pass for an edit.
     func writeOrQuarantine(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
-        do { try write(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
+        do { try writeRow(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
             try attemptDelete(db, key)
             try quarantineEdits(db, key)
             try QuarantinedRow.put(
                 db, shape, record: id.text, scope: scope, version: nil, cells: cells, reason: error.refusal,
-                contends: error.dependsOnOthers, fresh: false)
+                contends: error.dependsOnOthers)
         }
     }
 }

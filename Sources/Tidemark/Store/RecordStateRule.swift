@@ -5,7 +5,7 @@ import TidemarkWire
 /// of a table (``RecordStateView``) of all its records, so that both say the same.
 struct RecordStateRule: Hashable, Sendable {
     /// The states, as the view names them.
-    enum Name: String, CaseIterable, Sendable { case pending, sent, blocked, undecided, rejected }
+    enum Name: String, CaseIterable, Sendable { case pending, sent, blocked, undecided, rejected, inferred }
 
     var state: Name
     /// The library's table, which names records in columns `entity` and `record`.
@@ -17,17 +17,20 @@ struct RecordStateRule: Hashable, Sendable {
     /// SQL for a number by which the latest of a record's rows is found; its reason is the one that is shown.
     var order = "0"
 
-    /// Whether a row of a shadow is an edit that is not sealed yet, as SQL. Such a record is pending, before all rules.
-    static let isMarked = "tidemark_mark IS NOT NULL"
-
-    /// In their order: the first that holds is the record's state.
+    /// In their order: the first that holds is the record's state. Before all of them, a record with a mark is pending
+    /// (``ShadowTable/isMarked``).
     static let all = [
         RecordStateRule(
-            state: .pending, table: "tidemark_blocked", condition: "reason = '\(Blocker.Reason.unnamed.rawValue)'"),
+            state: .blocked, table: "tidemark_blocked", condition: "reason = '\(Blocker.Reason.unnamed.rawValue)'",
+            reason: "'It waits for ' || blocker_entity || ' ' || blocker_record || ', which goes first.'"),
         // SQLite does not tell observers of a table WITHOUT ROWID: they hear of the counter, which goes on with it.
         RecordStateRule(
             state: .pending, table: "tidemark_inferred",
-            condition: "(compared = 0 OR held) AND EXISTS (SELECT n FROM tidemark_counter)"),
+            condition: "\(Inferred.seedSQL) AND EXISTS (SELECT n FROM tidemark_counter)"),
+        RecordStateRule(
+            state: .inferred, table: "tidemark_inferred",
+            condition: "NOT (\(Inferred.seedSQL)) AND (compared = 0 OR held)"
+                + " AND EXISTS (SELECT n FROM tidemark_counter)"),
         RecordStateRule(state: .sent, table: Outbox.table, condition: Outbox.isOpen),
         RecordStateRule(
             state: .blocked, table: "tidemark_blocked", condition: "reason <> '\(Blocker.Reason.unnamed.rawValue)'",

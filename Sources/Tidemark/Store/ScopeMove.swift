@@ -11,7 +11,7 @@ extension QuarantinedRow {
     ) throws {
         try put(
             db, shape, record: id.text, scope: scope, version: version, cells: cells,
-            reason: "It leaves for another scope.", contends: false, fresh: false)
+            reason: "It leaves for another scope.", contends: false)
         try Query(
             db,
             """

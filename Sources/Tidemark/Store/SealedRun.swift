@@ -3,18 +3,9 @@ import TidemarkWire
 
 /// Rows of the first capture that lie between two keys and were sealed one behind the other. Until their verdicts the
 /// server lacks them, as it lacks those that are not sealed (``FirstCapture``), and none has a shadow that says so. If
-/// it takes all of them as they were sent, and nobody has touched one since, none is ever written. Before anything else
+/// it takes all of them as they were sent, and none was edited since, no shadow is ever written. Before anything else
 /// happens to one of them, ``unfold(_:_:)`` gives each its shadow.
 struct SealedRun {
-    static let schema = """
-        -- Rows of the first capture that are sealed and have no shadows (SealedRun). first, last: the keys between
-        -- which they lie. first_operation, last_operation: their operations, in the order of their keys.
-        CREATE TABLE tidemark_sealed_run(
-            first_operation INTEGER PRIMARY KEY, last_operation INTEGER NOT NULL, scope TEXT NOT NULL,
-            entity TEXT NOT NULL, first NOT NULL, last NOT NULL);
-
-        """
-
     private let operations: ClosedRange<Int64>
     private let ends: [Cell]
 
@@ -54,11 +45,11 @@ struct SealedRun {
         }
     }
 
-    /// Drops a run of which the server took so many rows as they were sent. Returns whether these are all, and nobody
-    /// has touched a row between its ends since.
+    /// Drops a run of which the server took so many rows as they were sent. Returns whether these are all, and no row
+    /// between its ends was edited or made since.
     static func drop(_ db: Database, _ shape: TableSchema, _ number: Int64, taken: Int) throws -> Bool {
         guard let run = try all(db, shape.name, number: number).first, run.operations.count == taken,
-            try !RecordTable(shape).hasShadows(db, between: run.ends)
+            try !ShadowTable(shape).isAny(db, between: run.ends)
         else { return false }
         try Query(db, "DELETE FROM tidemark_sealed_run WHERE first_operation = ?1").execute([.integer(number)])
         return true
@@ -80,25 +71,25 @@ struct SealedRun {
     static func unfold(_ db: Database, _ shape: TableSchema) throws {
         let table = RecordTable(shape)
         for run in try all(db, shape.name) {
-            try table.becomeSeeds(db, between: run.ends)
+            try ShadowTable(shape).becomeSeeds(db, between: run.ends)
             for entry in try Outbox.open(db, ids: run.operations) {
                 var seed = Shadow(state: .absent, cells: [], bases: [Shadow.seedBase: 0], edited: Shadow.seedStamp)
                 guard let id = RecordID(entry.record), let key = shape.key(of: id), try table.shadow(db, key) == nil,
                     let cells = seed.overlaid(with: try entry.sealedOperation(), shape: shape)
                 else { continue }
                 seed.cells = cells
-                try table.write(db, key, seed)
+                try table.writeShadow(db, key, seed)
             }
         }
         try Query(db, "DELETE FROM tidemark_sealed_run WHERE entity = ?1").execute([.text(shape.name)])
     }
 
-    /// How many rows nobody has touched since, and how many that were edited or deleted have a shadow.
+    /// How many rows of the runs were not edited or deleted since, and how many were, as their shadows tell.
     static func left(_ db: Database, _ shape: TableSchema) throws -> (untouched: Int, touched: Int) {
         // A file of an older version may be read before it is brought up to date.
         guard try isThere(db) else { return (0, 0) }
         return try all(db, shape.name).reduce(into: (0, 0)) { sum, run in
-            let touched = try RecordTable(shape).touched(db, between: run.ends)
+            let touched = try ShadowTable(shape).countTouched(db, between: run.ends)
             sum.0 += max(0, run.operations.count - touched)
             sum.1 += touched
         }

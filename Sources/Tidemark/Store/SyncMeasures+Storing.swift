@@ -6,7 +6,7 @@ import TidemarkWire
 extension SyncMeasures {
     private static let key = "measures"
 
-    /// The sums that the file keeps. What an other version wrote in a form of its own counts as nothing.
+    /// The sums that the file keeps. What another version wrote in a form of its own counts as nothing.
     static func read(_ db: Database) throws -> SyncMeasures {
         guard try LibrarySchema.isInstalled(db), let text = try Meta.get(db, key) else { return SyncMeasures() }
         let kept = try? JSONDecoder().decode(SyncMeasures.self, from: Data(text.utf8))

@@ -17,7 +17,7 @@ struct Failure: Error {
     /// The wait that the server asked for, in milliseconds.
     var wait: Int64?
     var error: SyncError
-    /// The problem of a 409, which says where a lane broke off.
+    /// The server's own problem document, where the answer has one. After a gap it says where the lane broke off.
     var problem: Problem?
     /// Whether every sign says that this server itself answered, and no proxy before it: rows go on nothing less.
     var isOurs = false
@@ -47,7 +47,7 @@ struct Failure: Error {
         let told = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
         let detail = told ?? "The answer's status is \(response.status)."
         let code = problem?.code == .scopeErased ? .scopeErased : Self.code(kind, response.status)
-        error = SyncError(code, detail, hint: problem?.code.hint ?? "", scope: scope)
+        error = SyncError(code, detail.printable, hint: problem?.code.hint ?? "", scope: scope)
     }
 
     private static func code(_ kind: FailureClass, _ status: Int) -> SyncError.Code {

@@ -16,8 +16,8 @@ public protocol Transport: Sendable {
 extension Transport {
     /// The value of `Authorization`, with the token that the app's closure gives.
     ///
-    /// - Throws: the closure's own `SyncError` or `URLError`; `token_unavailable` for anything else that it throws, so
-    ///   that nobody looks for the fault in the network.
+    /// - Throws: the closure's own `SyncError`, `URLError` or `CancellationError`; `token_unavailable` for anything
+    ///   else that it throws, so that the fault is not looked for in the network.
     package func authorization(_ token: @Sendable () async throws -> String) async throws -> String {
         do { return "Bearer \(try await token())" } catch {
             guard !(error is SyncError), !(error is URLError), !(error is CancellationError) else { throw error }

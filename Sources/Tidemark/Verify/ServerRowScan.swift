@@ -20,11 +20,12 @@ struct ScopeStand: Hashable, Sendable {
     }
 }
 
-/// Another engine on this file applied something meanwhile.
+/// The scope does not stand as it did when the comparison began, or its rows are not whole as of one version: mostly
+/// another engine on this file has applied something.
 struct StandMoved: Error {}
 
 /// Sums up one table's rows of one scope (``ServerRows``), in steps of a bounded number of rows, each in a transaction
-/// of its own, so that nobody waits long.
+/// of its own, so that no write waits long.
 struct ServerRowScan {
     let shape: TableSchema
     let scope: Scope

@@ -2,7 +2,7 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// Compares one scope's tables with the server, narrows down what differs and, where asked to, fetches just that.
+/// Compares one scope's tables with the server, finds by halves what differs and, where asked to, fetches just that.
 struct Verification: Sendable {
     /// Times that a comparison begins anew: because another engine moved the scope, or after a repair.
     private static let roundLimit = 5
@@ -85,9 +85,9 @@ struct Verification: Sendable {
                 shape, in: scope, server: answer.digest(of: shape.name), own: sums.parts[0])
             (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
             guard comparison.differs else { continue }
-            var narrowing = DigestBisection(comparison, scope: scope, stand: stand, file: schemaCache.file)
-            try await narrowing.run(&questions)
-            found[shape.name] = (narrowing.differing, narrowing.isCutShort)
+            var bisection = DigestBisection(comparison, scope: scope, stand: stand, file: schemaCache.file)
+            try await bisection.run(&questions)
+            found[shape.name] = (bisection.differing, bisection.isCutShort)
         }
         return found
     }

@@ -56,7 +56,7 @@ extension RecordMachine {
         }
     }
 
-    /// Whether the outbox batcher looks at edits that nothing holds up. What a block was about is asked anew before:
+    /// Whether the outbox batcher looks at edits that nothing blocks. What a block was about is asked anew before:
     /// the edit is released, or what was refused here is forgotten.
     private var isLookedAt: Bool { access == .followed && isNext }
     private var isNext: Bool { queue == .queued && inFlight == .none && block == .none }
@@ -85,7 +85,7 @@ extension RecordMachine {
     }
 
     private func mayEnd(_ verdict: Verdict) -> Bool {
-        // A server that takes anything has given the access back.
+        // A server that takes anything has granted access again.
         guard access == .followed, inFlight != .none, capture != .unseen else { return false }
         return switch verdict {
         case .taken, .rejected, .outcomeUnknown: true

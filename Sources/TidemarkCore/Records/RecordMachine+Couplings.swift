@@ -3,8 +3,8 @@ extension RecordMachine {
     /// event has broken it, ``enforce(in:)`` says what gives way. The order of the cases is the order in which they are
     /// enforced.
     package enum Coupling: Int, Hashable, Sendable, CaseIterable {
-        /// A scope that is not followed, or whose access was lost, has told this device nothing; what was made since is
-        /// sent to one of which the engine still asks whether it is there again.
+        /// A scope that is not followed, or whose access was lost, has told this device nothing. Operations are in
+        /// flight only to one whose access was lost: the engine goes on asking whether that is there again.
         case strangerScope = 1
         /// A temporary id is known to this device only.
         case temporaryIsNew

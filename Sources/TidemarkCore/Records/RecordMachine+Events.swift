@@ -228,7 +228,7 @@ extension RecordMachine {
         case removeScope
         /// Fill the scope.
         case fillScope
-        /// Set the edit aside.
+        /// Keep the edit as an orphaned one.
         case orphan
         /// Make the edit anew.
         case replayOrphan

@@ -1,4 +1,6 @@
+import Foundation
 public import TidemarkServer
+import TidemarkWire
 
 /// Blobs are rows, whichever node they come to (A12). All functions throw ``BlobRefusal``, `StoreUnavailable` for what
 /// passes by itself, and ``PostgresError`` for the rest.
@@ -15,7 +17,7 @@ extension PostgresStore: BlobStore {
                 let answer = try session.ask(Self.find, .text(scope.name), .text(hash))
                 guard answer.count > 0 else { return nil }
                 return StoredBlob(
-                    hash: hash, size: try answer.integer(0, 0), seen: try answer.integer(0, 1),
+                    hash: hash, size: try answer.integer(0, 0), seen: Date(milliseconds: try answer.integer(0, 1)),
                     place: try answer.integer(0, 2))
             }
         }
@@ -77,8 +79,8 @@ extension PostgresStore: BlobStore {
                     Self.list, .text(scope.name), .text(hash ?? ""), .integer(moment), .integer(Int64(limit)))
                 return try (0..<answer.count).map { row in
                     StoredBlob(
-                        hash: answer.text(row, 0), size: try answer.integer(row, 1), seen: try answer.integer(row, 2),
-                        place: try answer.integer(row, 3))
+                        hash: answer.text(row, 0), size: try answer.integer(row, 1),
+                        seen: Date(milliseconds: try answer.integer(row, 2)), place: try answer.integer(row, 3))
                 }
             }
         }

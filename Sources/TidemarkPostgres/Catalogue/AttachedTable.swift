@@ -110,9 +110,9 @@ struct AttachedTables: Sendable {
         try Definitions.table(try answer.integer(row, 0), answer.array(row, 1) ?? [])
     }
 
-    /// `capture` is a queue: what other programs have written, and nothing of what. `''` in the place of the scope
-    /// stands for all that the log has of the entity; `at_…` say how far that has been noted, record by record. What
-    /// is new was inserted, or found when the table was attached.
+    /// `capture` is a queue of the records that other programs have written, without their fields. A note with the
+    /// scope `''` stands for all records that the log has of the entity; its `at_…` columns say how far they have been
+    /// noted one by one. A note is new (`is_new`) where the row was inserted, or found when the table was attached.
     static let schema = [
         """
         CREATE TABLE attached_table (

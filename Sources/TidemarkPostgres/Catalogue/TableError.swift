@@ -1,29 +1,47 @@
 /// Why a table cannot be attached, filled or detached.
 public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of an error.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// The kind of an error, as a name that stays: compare it with the constants here, and treat others as your
+    /// program treats an error that it does not know. A later version may add some.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name, such as `table_unknown`.
+        public var rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
         /// There is no such table, or more than one goes by the name.
-        case tableUnknown = "table_unknown"
+        public static let tableUnknown = Code("table_unknown")
         /// Triggers would not see all that is written to such a table.
-        case tableUnsupported = "table_unsupported"
+        public static let tableUnsupported = Code("table_unsupported")
         /// The table has no primary key that can be a record's id.
-        case keyUnsupported = "key_unsupported"
+        public static let keyUnsupported = Code("key_unsupported")
         /// There is no such column.
-        case columnUnknown = "column_unknown"
+        public static let columnUnknown = Code("column_unknown")
         /// The plan does not say which columns travel.
-        case columnsNotNamed = "columns_not_named"
+        public static let columnsNotNamed = Code("columns_not_named")
         /// The values of a column cannot travel.
-        case columnUnsupported = "column_unsupported"
+        public static let columnUnsupported = Code("column_unsupported")
         /// The role may not do what is needed.
-        case notOwner = "not_owner"
+        public static let notOwner = Code("not_owner")
         /// The table, or the entity, is attached already.
-        case alreadyAttached = "already_attached"
+        public static let alreadyAttached = Code("already_attached")
         /// The log has records of the entity already.
-        case entityInUse = "entity_in_use"
+        public static let entityInUse = Code("entity_in_use")
         /// The entity's or the scope's name cannot be one.
-        case nameInvalid = "name_invalid"
+        public static let nameInvalid = Code("name_invalid")
         /// The table is not attached.
-        case notAttached = "not_attached"
+        public static let notAttached = Code("not_attached")
+
+        /// All codes of this version, for documents and tests.
+        public static let all: [Code] = [
+            .tableUnknown, .tableUnsupported, .keyUnsupported, .columnUnknown, .columnsNotNamed, .columnUnsupported,
+            .notOwner, .alreadyAttached, .entityInUse, .nameInvalid, .notAttached,
+        ]
     }
 
     /// The kind of the error.
@@ -36,7 +54,8 @@ public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The message.
     public var description: String { message }
 
-    init(_ code: Code, _ message: String, hint: String) {
+    /// Makes an error, for tests.
+    public init(_ code: Code, _ message: String, hint: String) {
         self.code = code
         self.message = message
         self.hint = hint

@@ -10,8 +10,8 @@ extension PostgresStore {
         /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is
         /// made; 0: they are whole. A schema that is there stays as it was made.
         public var partitions = 0
-        /// The limits of `partitions`. With more, the locks of a few nodes' connections, each on all parts of five
-        /// tables, are more than a server takes as it is installed (`max_locks_per_transaction`).
+        /// The limits of `partitions`. With more, the locks of a few nodes' connections, each on all parts of the
+        /// tables that it touches, are more than a server takes as it is installed (`max_locks_per_transaction`).
         package static let partitionRange = 0...32
         /// Connections that write, at most. Each commits what arrived for its scopes together.
         public var writers = 6

@@ -3,34 +3,52 @@
 /// An error that may pass by itself reaches the engine as `StoreUnavailable`; this is thrown for the rest, and by
 /// ``PostgresStore/init(url:configuration:)``. It never holds row data, nor the password of an address.
 public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of an error, the same for all errors that are handled alike.
-    public enum Code: Hashable, Sendable, CaseIterable {
+    /// The kind of an error, the same for all errors that are handled alike, as a name that stays: compare it with the
+    /// constants here, and treat others as errors that may not pass by themselves. A later version may add some.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name, such as `read_only`.
+        public var rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
         /// The address cannot be read.
-        case address
+        public static let address = Code("address")
         /// The server cannot be reached, or the connection to it was lost.
-        case connection
+        public static let connection = Code("connection")
         /// Two transactions stood in each other's way; this one was undone (class 40).
-        case conflict
+        public static let conflict = Code("conflict")
         /// A lock was not to be had in time (55P03).
-        case locked
+        public static let locked = Code("locked")
         /// A statement took too long (57014).
-        case timeout
+        public static let timeout = Code("timeout")
         /// The server takes no writes: a standby, most likely (25006).
-        case readOnly
+        public static let readOnly = Code("read_only")
         /// No room: disk, memory, connections or locks (class 53, and 58 for the server's own system).
-        case resources
+        public static let resources = Code("resources")
         /// Something that was prepared is out of date or gone; a new connection helps (26000, 0A000).
-        case stale
+        public static let stale = Code("stale")
         /// The role may not do this (classes 28 and 42501).
-        case permission
+        public static let permission = Code("permission")
         /// The schema is not Tidemark's, or was made by a newer version.
-        case schema
+        public static let schema = Code("schema")
         /// A value that PostgreSQL cannot hold (classes 22 and 23).
-        case data
+        public static let data = Code("data")
         /// A limit of PostgreSQL's own (class 54): a row too wide for an index, a statement too deep.
-        case limit
+        public static let limit = Code("limit")
         /// Anything else.
-        case other
+        public static let other = Code("other")
+
+        /// All codes of this version, for documents and tests.
+        public static let all: [Code] = [
+            .address, .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale, .permission, .schema,
+            .data, .limit, .other,
+        ]
     }
 
     /// The kind of the error.
@@ -47,7 +65,8 @@ public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible 
         sqlState.isEmpty ? "PostgreSQL: \(message)" : "PostgreSQL error \(sqlState): \(message)"
     }
 
-    init(_ code: Code, sqlState: String = "", _ message: String) {
+    /// Makes an error, for tests.
+    public init(_ code: Code, sqlState: String = "", _ message: String) {
         self.code = code
         self.sqlState = sqlState
         self.message = message
@@ -86,34 +105,24 @@ extension PostgresError.Code {
     }
 
     /// Whether the same may go well later, without anybody's doing or once the operator has seen to the server.
-    var mayPass: Bool {
-        switch self {
-        case .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale: true
-        case .address, .permission, .schema, .data, .limit, .other: false
-        }
-    }
+    var mayPass: Bool { Self.passing.contains(self) }
+
+    private static let passing: Set<Self> = [
+        .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale,
+    ]
 
     /// Whether the same goes well at once, more likely than not, in a new transaction.
-    var isWorthRepeating: Bool {
-        switch self {
-        case .connection, .conflict, .readOnly, .stale: true
-        case .address, .locked, .timeout, .resources, .permission, .schema, .data, .limit, .other: false
-        }
-    }
+    var isWorthRepeating: Bool { Self.repeated.contains(self) }
+
+    private static let repeated: Set<Self> = [.connection, .conflict, .readOnly, .stale]
 
     /// Whether an operator's table refuses the row: the same row would be refused again.
-    var isRefusal: Bool {
-        switch self {
-        case .data, .limit, .other, .permission, .schema: true
-        case .address, .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale: false
-        }
-    }
+    var isRefusal: Bool { Self.refusals.contains(self) }
+
+    private static let refusals: Set<Self> = [.data, .limit, .other, .permission, .schema]
 
     /// Whether the connection that said so is of no more use.
-    var endsConnection: Bool {
-        switch self {
-        case .connection, .readOnly, .stale: true
-        case .address, .conflict, .locked, .timeout, .resources, .permission, .schema, .data, .limit, .other: false
-        }
-    }
+    var endsConnection: Bool { Self.ends.contains(self) }
+
+    private static let ends: Set<Self> = [.connection, .readOnly, .stale]
 }

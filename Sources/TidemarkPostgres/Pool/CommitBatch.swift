@@ -35,7 +35,7 @@ struct CommitBatch: Sendable {
     /// Commits all of them together, or, where that fails, each by itself: so that none is refused for another's sake.
     /// Returns those that were not begun because the others have taken long.
     func commit(on line: Line) -> [CommitJob] {
-        var isHeldUp = false
+        var isLocked = false
         do {
             if jobs.count > 1 {
                 let isShared = Set(jobs.map(\.scope)).count > 1
@@ -47,9 +47,9 @@ struct CommitBatch: Sendable {
             return []
         } catch {
             line.check()
-            isHeldUp = (error as? PostgresError)?.code == .locked
+            isLocked = (error as? PostgresError)?.code == .locked
         }
-        commitEach(isHeldUp ? commitBriefly(on: line) : jobs, on: line)
+        commitEach(isLocked ? commitBriefly(on: line) : jobs, on: line)
         return []
     }
 
@@ -132,7 +132,7 @@ struct CommitBatch: Sendable {
                     continue
                 }
                 guard let writer = writers[job.scope] else { continue }
-                writer.holdsUpOthers = !answers.isEmpty
+                writer.delaysOthers = !answers.isEmpty
                 answers.append(try run(job, writer, session, isAlone: jobs.count == 1))
             }
             for scope in scopes { try writers[scope]?.finish() }

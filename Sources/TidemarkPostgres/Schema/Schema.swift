@@ -303,7 +303,8 @@ enum Schema {
                 "CREATE INDEX device_seen ON device (scope, seen_at)",
                 "CREATE INDEX device_name ON device (principal, client)",
             ]
-            // The recent deletes of entities that have a brake, by user.
+            // Notes on what a user has lately deleted of an entity that has a brake, and, under an empty name, on what
+            // he has added to the scope.
             + partitions.table(
                 "deletes",
                 """

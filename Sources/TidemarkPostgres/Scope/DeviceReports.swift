@@ -17,7 +17,7 @@ enum DeviceReports {
         func text(_ column: Int32) -> String? { answer.isNull(row, column) ? nil : answer.text(row, column) }
         var report = DeviceReport()
         report.pending = try answer.integerIfAny(row, start) ?? 0
-        report.oldest = try answer.integerIfAny(row, start + 1)
+        report.oldest = try answer.integerIfAny(row, start + 1).map { .seconds($0) }
         report.refused = try answer.integerIfAny(row, start + 2) ?? 0
         report.quarantined = try answer.integerIfAny(row, start + 3) ?? 0
         (report.app, report.library, report.error) = (text(start + 4), text(start + 5), text(start + 6))
@@ -49,8 +49,8 @@ enum DeviceReports {
         func text(_ text: String?) -> Parameter { text.map { .text($0) } ?? .null }
         try session.write(
             note, scope, .text(device.principal), .text(device.client), .integer(moment), .integer(report.pending),
-            .optional(report.oldest), .integer(report.refused), .integer(report.quarantined), text(report.app),
-            text(report.library), text(report.error))
+            .optional(report.oldest?.wholeSeconds), .integer(report.refused), .integer(report.quarantined),
+            text(report.app), text(report.library), text(report.error))
     }
 
     // MARK: The list
@@ -129,7 +129,7 @@ extension PostgresScopeWriter {
 }
 
 extension PostgresStore {
-    /// Reads the rows of all devices, once.
+    /// Counts the devices that are asked for, and reads the rows of one page.
     ///
     /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func devices(_ query: FleetQuery) async throws -> FleetPage {

@@ -97,7 +97,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Other nodes may wait for the scope's row, which nobody sees from here.
     var othersWait: Bool { true }
-    var holdsUpOthers = false
+    var delaysOthers = false
 
     func storedDigest(of entity: String) throws -> [UInt8]? {
         if let known = keptDigests[EntityKey(entity)] { return known }

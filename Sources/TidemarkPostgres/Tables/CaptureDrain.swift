@@ -65,7 +65,7 @@ extension PostgresScopeWriter: TableScopeWriter {
         return try body()
     }
 
-    func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
+    func drainCapture(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
         guard !tables.isEmpty else { return 0 }
         isDrainingCapture = true
         defer { isDrainingCapture = false }

@@ -11,19 +11,19 @@ extension PostgresStore: TableStore {
     /// Puts triggers on a table, so that its rows are records of an entity from here on: what any program writes to it
     /// appears in the log, and what devices send lands in it. ``fill(_:limit:)`` notes the rows that are there already.
     ///
-    /// - Throws: ``TableError`` where the table cannot be attached, and `StoreUnavailable` where another program
-    ///   holds it.
+    /// - Throws: ``TableError`` where the table cannot be attached; `StoreUnavailable` where another program holds it;
+    ///   ``PostgresError`` for the rest.
     public func attach(_ plan: TablePlan) async throws -> TableStatus {
         try await reads.run { line in
             try line.write { session in
                 let table = try Attaching(plan: plan).run(session)
-                return TableStatus(table, isFilled: false, waiting: 0)
+                return TableStatus(table, isFilled: false, notes: 0)
             }
         }
     }
 
     /// Notes the next `limit` rows that were there before the table was attached; the server takes them over like what
-    /// is written now (`SyncServer.takeCaptured()`).
+    /// is written now (`SyncServer.drainCapture()`).
     ///
     /// - Throws: ``TableError`` where no table of the entity is attached, or its rows cannot be read in order;
     ///   `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
@@ -50,7 +50,7 @@ extension PostgresStore: TableStore {
     }
 
     /// Takes the triggers off a table again. Its rows and the log stay as they are; what is noted and not taken over is
-    /// forgotten, so let `SyncServer.takeCaptured()` run before. Answers how many writes that were.
+    /// forgotten, so let `SyncServer.drainCapture()` run before. Answers how many writes that were.
     ///
     /// - Parameters:
     ///   - entity: the entity that its rows are records of.
@@ -120,7 +120,7 @@ extension PostgresStore.TableStatus {
         let answer = try session.ask(list)
         return try (0..<answer.count).map { row in
             let table = try AttachedTables.table(answer, row)
-            var status = Self(table, isFilled: answer.flag(row, 2), waiting: Int(try answer.integer(row, 3)))
+            var status = Self(table, isFilled: answer.flag(row, 2), notes: Int(try answer.integer(row, 3)))
             status.problem = try table.problem(session)
             return status
         }
@@ -132,7 +132,7 @@ extension PostgresStore.TableStatus {
         return table
     }
 
-    init(_ table: AttachedTable, isFilled: Bool, waiting: Int) {
+    init(_ table: AttachedTable, isFilled: Bool, notes: Int) {
         self.table = table.label
         entity = table.entity
         key = table.key.label
@@ -149,7 +149,7 @@ extension PostgresStore.TableStatus {
         case .column(_, let prefix): scope = prefix
         }
         self.isFilled = isFilled
-        self.waiting = waiting
+        self.notes = notes
     }
 }
 

@@ -1,4 +1,5 @@
 public import TidemarkServer
+import TidemarkWire
 
 extension PostgresStore {
     /// The operator's declaration of a table that is to be attached.
@@ -106,10 +107,34 @@ extension PostgresStore {
         public var addsColumn: Bool
         /// Whether all rows that were there before have been noted.
         public var isFilled: Bool
-        /// Writes of other programs that are not in the log yet.
-        public var waiting: Int
-        /// Why this role cannot read the table, which keeps them waiting; `nil` where it can.
+        /// Writes of other programs that are noted and not in the log yet.
+        public var notes: Int
+        /// Why this role cannot read the table, so that the notes stay; `nil` where it can.
         public var problem: String?
+
+        /// Makes a status, for tests.
+        public init(
+            table: String, entity: String, key: String, columns: [String] = [], readOnly: [String] = [],
+            sensitive: [String] = [], scopeColumn: String? = nil, scope: String, exact: [String] = [],
+            hasNumberKey: Bool = false, deviceTable: String = "", addsColumn: Bool = false, isFilled: Bool = true,
+            notes: Int = 0, problem: String? = nil
+        ) {
+            self.table = table
+            self.entity = entity
+            self.key = key
+            self.columns = columns
+            self.readOnly = readOnly
+            self.sensitive = sensitive
+            self.scopeColumn = scopeColumn
+            self.scope = scope
+            self.exact = exact
+            self.hasNumberKey = hasNumberKey
+            self.deviceTable = deviceTable
+            self.addsColumn = addsColumn
+            self.isFilled = isFilled
+            self.notes = notes
+            self.problem = problem
+        }
     }
 
     /// A table that could be attached.
@@ -120,6 +145,13 @@ extension PostgresStore {
         public var name: String
         /// Its columns.
         public var columns: [String]
+
+        /// Makes a table from its parts, for tests.
+        public init(table: String, name: String, columns: [String]) {
+            self.table = table
+            self.name = name
+            self.columns = columns
+        }
     }
 
     /// How far the rows that were there before have been noted.
@@ -130,5 +162,28 @@ extension PostgresStore {
         public var placeless: Int
         /// Whether it was the last step.
         public var isLast: Bool
+
+        /// Makes a step from its parts, for tests.
+        public init(rows: Int, placeless: Int = 0, isLast: Bool) {
+            self.rows = rows
+            self.placeless = placeless
+            self.isLast = isLast
+        }
+    }
+}
+
+extension PostgresStore.TableStatus: CustomStringConvertible {
+    /// A sentence for a log: `public.todo is attached as todo: filled, 3 notes.`
+    public var description: String {
+        let parts = [isFilled ? "filled" : "not filled yet", counted(notes, "note"), problem]
+        return "\(table) is attached as \(entity): \(parts.compactMap(\.self).joined(separator: ", ")).".printable
+    }
+}
+
+extension PostgresStore.FillStep: CustomStringConvertible {
+    /// A sentence for a log: `Looked at 20 rows, 2 of them in no scope; there are more.`
+    public var description: String {
+        "Looked at \(counted(rows, "row"))" + (placeless > 0 ? ", \(placeless) of them in no scope" : "")
+            + (isLast ? "; that is all." : "; there are more.")
     }
 }

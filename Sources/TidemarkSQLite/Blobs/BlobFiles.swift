@@ -110,7 +110,7 @@ struct BlobFiles: Sendable {
     // MARK: Drafts
 
     private static let draftPrefix = "draft-"
-    /// So old is the file of a draft, in seconds, when nobody writes its row any more.
+    /// The file of a draft that is older, in seconds, was left by a process that has ended.
     private static let draftAge = 3600
 
     /// Writes the bytes of a whole blob, durably, to a file that bears no part's number. Answers its path.

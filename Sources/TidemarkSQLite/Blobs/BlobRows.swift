@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import TidemarkServer
+import TidemarkWire
 
 /// The rows of blobs and parts, and how much there is of them in each scope.
 enum BlobRows {
@@ -32,7 +33,7 @@ enum BlobRows {
     static func blob(_ db: Database, _ hash: String, in scope: Scope) throws -> StoredBlob? {
         let statement = try db.cachedStatement(sql: "SELECT size, seen_at FROM blob WHERE scope = ? AND hash = ?")
         return try Row.fetchOne(statement, arguments: [scope.name, hash]).map {
-            StoredBlob(hash: hash, size: $0[0], seen: $0[1])
+            StoredBlob(hash: hash, size: $0[0], seen: Date(milliseconds: $0[1]))
         }
     }
 

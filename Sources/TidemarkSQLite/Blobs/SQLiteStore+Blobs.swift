@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 public import TidemarkServer
+import TidemarkWire
 
 /// Blobs are files beside the database, and rows in it say which there are (A12). Whatever changes the names of files
 /// has the database's one write transaction, so that no two processes do so at once.
@@ -44,7 +45,7 @@ extension SQLiteStore: BlobStore {
                     SELECT hash, size, seen_at FROM blob WHERE scope = ? AND hash > ? AND seen_at < ?
                     ORDER BY hash LIMIT ?
                     """, arguments: [scope.name, hash ?? "", moment, limit]
-            ).map { StoredBlob(hash: $0[0], size: $0[1], seen: $0[2]) }
+            ).map { StoredBlob(hash: $0[0], size: $0[1], seen: Date(milliseconds: $0[2])) }
         }
     }
 

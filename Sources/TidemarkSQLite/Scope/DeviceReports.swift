@@ -16,7 +16,8 @@ enum DeviceReports {
     /// - Parameter start: the place of the first of the columns.
     private static func report(_ row: Row, from start: Int) -> DeviceReport {
         var report = DeviceReport()
-        (report.pending, report.oldest) = (row[start] ?? 0, row[start + 1])
+        report.pending = row[start] ?? 0
+        report.oldest = (row[start + 1] as Int64?).map { .seconds($0) }
         (report.refused, report.quarantined) = (row[start + 2] ?? 0, row[start + 3] ?? 0)
         (report.app, report.library, report.error) = (row[start + 4], row[start + 5], row[start + 6])
         return report
@@ -41,8 +42,8 @@ enum DeviceReports {
                 WHERE scope = ? AND principal = ? AND client = ?
                 """)
         try statement.execute(arguments: [
-            moment, report.pending, report.oldest, report.refused, report.quarantined, report.app, report.library,
-            report.error, scope, device.principal.whole, device.client,
+            moment, report.pending, report.oldest?.wholeSeconds, report.refused, report.quarantined, report.app,
+            report.library, report.error, scope, device.principal.whole, device.client,
         ])
     }
 

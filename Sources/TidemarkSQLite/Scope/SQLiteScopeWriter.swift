@@ -5,7 +5,7 @@ import TidemarkServer
 /// The one writer of a scope inside a transaction: SQLite has one writer at all, so versions are taken in commit order.
 final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     let incarnation: Int64
-    let holdsUpOthers: Bool
+    let delaysOthers: Bool
     private let hasWaiting: () -> Bool
     /// The lanes that moved in this transaction: row id, number and time, written once at its end.
     var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
@@ -31,10 +31,10 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     }
 
     init(
-        _ db: Database, _ scope: Scope, incarnation: Int64, holdsUpOthers: Bool, hasWaiting: @escaping () -> Bool
+        _ db: Database, _ scope: Scope, incarnation: Int64, delaysOthers: Bool, hasWaiting: @escaping () -> Bool
     ) throws {
         self.incarnation = incarnation
-        self.holdsUpOthers = holdsUpOthers
+        self.delaysOthers = delaysOthers
         self.hasWaiting = hasWaiting
         try super.init(db, scope)
     }

@@ -35,8 +35,8 @@ final class CommitQueue: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 push(
-                    Job(isGone: isGone) { [self] db, holdsUpOthers in
-                        let result = Swift.Result { try attempt(db, scope, holdsUpOthers, body) }
+                    Job(isGone: isGone) { [self] db, delaysOthers in
+                        let result = Swift.Result { try attempt(db, scope, delaysOthers, body) }
                         return { commit in continuation.resume(with: commit.flatMap { result }) }
                     } fail: { error in
                         continuation.resume(throwing: error)
@@ -65,12 +65,12 @@ final class CommitQueue: Sendable {
 
     /// Runs one job in a savepoint of its own, so that its failure undoes only itself.
     private func attempt<Result>(
-        _ db: Database, _ scope: Scope, _ holdsUpOthers: Bool, _ body: (any ScopeWriter) throws -> Result
+        _ db: Database, _ scope: Scope, _ delaysOthers: Bool, _ body: (any ScopeWriter) throws -> Result
     ) throws -> Result {
         var result: Result?
         try db.inSavepoint {
             let writer = try SQLiteScopeWriter(
-                db, scope, incarnation: incarnation, holdsUpOthers: holdsUpOthers
+                db, scope, incarnation: incarnation, delaysOthers: delaysOthers
             ) { [self] in hasWaiting }
             result = try body(writer)
             try writer.finish()
@@ -133,7 +133,7 @@ private struct Job: Sendable {
     let isGone: Guarded<Bool>
     /// Does the work, knowing whether finished writes wait for it. The function that it returns takes the commit's
     /// outcome.
-    let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
+    let run: @Sendable (Database, _ delaysOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void
 
     static var undone: DatabaseError {

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import TidemarkServer
+import TidemarkWire
 
 /// Counts of what a copy of a store holds.
 public struct StoreBackup: Hashable, Sendable {
@@ -17,10 +18,23 @@ public struct StoreBackup: Hashable, Sendable {
     public init() {}
 }
 
+extension StoreBackup: CustomStringConvertible {
+    /// A sentence for a log: `Copied 3 of 4 blobs, 120 bytes; 1 is gone or not whole.`
+    public var description: String {
+        "Copied \(blobs) of \(counted(expected, "blob")), \(counted(bytes, "byte"))"
+            + (missing > 0 ? "; \(missing) \(missing == 1 ? "is" : "are") gone or not whole." : ".")
+    }
+}
+
 /// Why no copy was made, in words for the operator.
 public struct BackupRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason.
     public var description: String
+
+    /// Makes a refusal with its reason, for tests.
+    public init(description: String) {
+        self.description = description
+    }
 }
 
 extension SQLiteStore {

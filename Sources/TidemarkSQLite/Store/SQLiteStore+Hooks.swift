@@ -16,7 +16,7 @@ extension SQLiteStore: HookStore {
                     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
                     WHERE holder = excluded.holder OR held_until < ?4 OR held_until > ?3
                     """,
-                arguments: [hook, holder, now + time.milliseconds, now])
+                arguments: [hook, holder, now.saturatingAdding(time.milliseconds), now])
             return db.changesCount > 0
         }
     }

@@ -137,7 +137,8 @@ public final class SQLiteStore: ChangeStore {
     /// Writes the file anew without what was removed, and empties the WAL. Readers go on, writers wait; it takes as
     /// much room again as the file has.
     ///
-    /// - Throws: `StoreUnavailable` where another process reads or writes for too long.
+    /// - Throws: `StoreUnavailable` where the disk is full, or another process reads or writes for too long; GRDB's
+    ///   `DatabaseError` for anything else.
     public func purge() async throws {
         try await Unavailability.told {
             try await pool.writeWithoutTransaction { db in
@@ -148,7 +149,7 @@ public final class SQLiteStore: ChangeStore {
         }
     }
 
-    /// Reads the rows of all devices, once.
+    /// Counts the devices that are asked for, and reads the rows of one page.
     ///
     /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
     ///   for anything else.

@@ -6,7 +6,8 @@ package struct NewerStore: Error, CustomStringConvertible {
     package let description = "a newer version of Tidemark has written it"
 }
 
-/// The log's tables. Plain rowid tables: their appends take a third of the time of WITHOUT ROWID ones.
+/// The log's tables. `change` is a plain rowid table, because its appends take a third of the time of those to a
+/// WITHOUT ROWID one.
 enum Schema {
     /// Brings the file to the present schema and returns its token key: the new one where the file is new.
     ///
@@ -139,7 +140,8 @@ enum Schema {
         """,
         "CREATE INDEX alias_record ON alias (entity, record)",
         "CREATE INDEX alias_age ON alias (made_at)",
-        // The last integer id assigned per entity, in all scopes: a row may move from one to another.
+        // The last integer id assigned per entity, in all scopes: a row may move from one to another. Migration 4
+        // drops the table.
         "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
         // The known devices: from which version on deletions are kept for each, and from which on verdicts gave it
         // rows.
@@ -150,7 +152,8 @@ enum Schema {
         """,
         "CREATE INDEX device_version ON device (scope, version)",
         "CREATE INDEX device_seen ON device (scope, seen_at)",
-        // The recent deletes of entities that have a brake, by user.
+        // Notes on what a user has lately deleted of an entity that has a brake, and, under an empty name, on what he
+        // has added to the scope.
         """
         CREATE TABLE deletes (
             scope INTEGER NOT NULL, principal TEXT NOT NULL, entity TEXT NOT NULL, note BLOB NOT NULL,

@@ -13,7 +13,7 @@ public struct Access: Hashable, Sendable {
         case readWrite
     }
 
-    /// Bytes of a name that asks, at most: it stands in keys of the store.
+    /// A caller's name may have at most so many bytes of UTF-8, because it is part of keys in the store.
     public static let principalLimit = 255
 
     /// How far the permission goes.
@@ -24,8 +24,8 @@ public struct Access: Hashable, Sendable {
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool
 
-    /// When it ends, for example with a token (`exp`); a stream ends with it. `nil`: a
-    /// stream goes on as long as it is granted when that is asked again.
+    /// When it ends, for example with a token (`exp`); a stream ends with it. With `nil` a stream goes on as long as
+    /// the host still grants it whenever it is asked again.
     public var expires: Date?
 
     /// Makes an access from its parts.

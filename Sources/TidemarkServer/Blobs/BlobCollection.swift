@@ -1,7 +1,7 @@
 import TidemarkCore
 import TidemarkWire
 
-/// Blobs that no record names any more go, and parts that nobody goes on with (A12).
+/// Removes blobs that no record names any more, and parts that got no bytes for a day (A12).
 extension SyncServer {
     /// A scope's names of blobs are looked at once in so long, in milliseconds.
     private static let scanInterval: Int64 = 86_400_000
@@ -13,20 +13,23 @@ extension SyncServer {
     /// What was noted by the wall clock, scans and parts' last bytes, is compared with it: the clock of ages may lag
     /// behind it for days.
     ///
-    /// - Parameter present: the moment by which history ages, and blobs with it.
-    func collectBlobs(at present: Int64, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
+    /// - Parameters:
+    ///   - present: the moment by which history ages, and blobs with it.
+    ///   - wall: the wall clock. Both are in milliseconds since 1970.
+    func collectBlobs(
+        at present: Int64, wall: Int64, _ compaction: inout Compaction, isRehearsal: Bool
+    ) async throws {
         guard let blobs = store as? any BlobStore else { return }
-        try await collectParts(blobs, at: compaction.wall, &compaction, isRehearsal: isRehearsal)
+        try await collectParts(blobs, at: wall, &compaction, isRehearsal: isRehearsal)
         // Who does not know what names blobs takes none away: a command without the server's file, say.
         guard declarations.entities.contains(where: { !$0.attachments.isEmpty }) else { return }
-        let wall = compaction.wall
         var last: Scope?
         while true {
             let scopes = try await blobs.blobScopes(after: last, limit: Self.blobBatch)
             for scope in scopes {
                 try Task.checkCancellation()
                 // A moment ahead was noted by a clock that was wrong.
-                let isRecent = wall - Self.scanInterval < scope.scanned && scope.scanned <= wall
+                let isRecent = wall.saturatingSubtracting(Self.scanInterval) < scope.scanned && scope.scanned <= wall
                 guard isRehearsal || !isRecent else { continue }
                 try await collect(blobs, of: scope.scope, at: present, &compaction, isRehearsal: isRehearsal)
             }
@@ -38,7 +41,7 @@ extension SyncServer {
     private func collectParts(
         _ blobs: any BlobStore, at wall: Int64, _ compaction: inout Compaction, isRehearsal: Bool
     ) async throws {
-        let moment = wall - Self.partLifetime
+        let moment = wall.saturatingSubtracting(Self.partLifetime)
         if isRehearsal {
             compaction.parts = try await blobs.parts(in: nil, of: nil, writtenBefore: moment, limit: .max).count
             return
@@ -59,7 +62,8 @@ extension SyncServer {
         var seen: [Scope: Version] = [:]
         _ = try await noteNames(in: scope, blobs, at: now, &seen)
         if let retention = configuration.retention?.milliseconds {
-            let moment = present - max(retention, Self.leastKept) - Self.seenStep
+            let kept = max(retention, Self.leastKept).saturatingAdding(Self.seenStep)
+            let moment = present.saturatingSubtracting(kept)
             var last: String?
             while true {
                 let unnamed = try await blobs.blobs(

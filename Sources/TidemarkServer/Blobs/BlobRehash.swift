@@ -28,6 +28,14 @@ public struct BlobRehash: Hashable, Sendable {
     }
 }
 
+extension BlobRehash: CustomStringConvertible {
+    /// A sentence for a log: `Read 3 of 4 blobs, 120 bytes: 2 damaged, 1 removed.`
+    public var description: String {
+        "Read \(blobs) of \(counted(expected, "blob")), \(counted(bytes, "byte")): "
+            + (damaged > 0 ? "\(damaged) damaged, \(removed) removed." : "all whole.")
+    }
+}
+
 /// A blob whose bytes are not those of its name.
 public struct DamagedBlob: Hashable, Sendable {
     /// What is wrong with it.
@@ -127,7 +135,8 @@ extension SyncServer {
             }
             if removingDamaged, damage != .unreadable {
                 // Bytes that were sent anew came at a later moment: they stay.
-                isRemoved = try await blobs.remove(blob, in: scope, seenBefore: blob.seen + 1)
+                let moment = blob.seen.milliseconds.saturatingAdding(1)
+                isRemoved = try await blobs.remove(blob, in: scope, seenBefore: moment)
                 guard isRemoved else { continue }
             }
             rehash.note(

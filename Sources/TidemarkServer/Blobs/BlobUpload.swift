@@ -193,7 +193,7 @@ extension SyncServer {
     /// the time: else one that is cut again and again would never be noted, and would go although bytes come.
     private func makesDurable(_ part: BlobPart, at now: Int64) -> Bool {
         (part.kept / Int64(configuration.blobPieceBytes) + 1) % Self.durablePieces == 0
-            || now - part.written > Self.seenStep
+            || now.saturatingSubtracting(part.written) > Self.seenStep
     }
 
     /// Reads a body that nobody needs.
@@ -233,17 +233,18 @@ extension SyncServer {
     private static var longer: Problem { Problem(.malformedRequest, "The body has more bytes than were announced.") }
 
     private func problem(of refusal: BlobRefusal, _ name: BlobPartName) async throws -> Problem {
-        switch refusal {
-        case .moved: try await offsetMismatch(name)
-        case .scopeFull:
-            Problem(.quotaExceeded, "The scope may have \(limits.scopeBlobBytes) bytes of blobs.")
-        case .callerFull:
-            Problem(
+        if refusal == .scopeFull {
+            return Problem(.quotaExceeded, "The scope may have \(limits.scopeBlobBytes) bytes of blobs.")
+        }
+        if refusal == .callerFull {
+            return Problem(
                 .quotaExceeded,
                 "One user may be sending \(limits.blobParts) blobs to a scope, and a quarter of its bytes.")
-        case .erased:
-            Problem(.scopeErased, "Scope \(name.scope) was erased by the operator, with all that it held.")
         }
+        if refusal == .erased {
+            return Problem(.scopeErased, "Scope \(name.scope) was erased by the operator, with all that it held.")
+        }
+        return try await offsetMismatch(name)
     }
 }
 

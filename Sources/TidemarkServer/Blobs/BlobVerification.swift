@@ -19,6 +19,17 @@ public struct BlobVerification: Hashable, Sendable {
     public init() {}
 }
 
+extension BlobVerification: CustomStringConvertible {
+    /// A sentence for a log: `Looked at 2 scopes: 5 blobs, 100 bytes, 1 missing.`
+    public var description: String {
+        let found = [
+            counted(blobs, "blob"), counted(bytes, "byte"), parts > 0 ? counted(parts, "unfinished upload") : nil,
+            missing > 0 ? "\(missing) missing" : nil, unnamed > 0 ? "\(unnamed) unnamed" : nil,
+        ]
+        return "Looked at \(counted(scopes, "scope")): \(found.compactMap(\.self).joined(separator: ", "))."
+    }
+}
+
 extension SyncServer {
     private static let verifiedScopes = 256
 

@@ -85,7 +85,7 @@ extension SyncServer {
         let blobs = try blobStore()
         guard let blob = try await blobs.blob(hash, in: scope) else { return nil }
         let now = configuration.moment()
-        guard now - blob.seen > Self.seenStep else { return blob }
+        guard now.saturatingSubtracting(blob.seen.milliseconds) > Self.seenStep else { return blob }
         return try await blobs.noteSeen([hash], in: scope, at: now).isEmpty ? blob : nil
     }
 
@@ -93,7 +93,7 @@ extension SyncServer {
     func livePart(_ name: BlobPartName) async throws -> BlobPart? {
         let blobs = try blobStore()
         guard let part = try await blobs.part(name) else { return nil }
-        guard configuration.moment() - part.written > Self.partLifetime else { return part }
+        guard configuration.moment().saturatingSubtracting(part.written) > Self.partLifetime else { return part }
         try await blobs.drop(part)
         return nil
     }
@@ -139,7 +139,7 @@ extension SyncServer {
             let bytes = try await read(offset)
             guard !bytes.isEmpty else { throw BlobRefusal.moved }
             hash = await withCheckedContinuation { [hash] continuation in
-                configuration.aside {
+                configuration.offload {
                     var hash = hash
                     hash.update(bytes)
                     continuation.resume(returning: hash)

@@ -28,8 +28,9 @@ extension SyncServer {
     /// else, on the caller's isolation.
     ///
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
-    ///   is changed, an attachment is no `BlobReference`, the entity is declared to be in another sub-scope, or the
-    ///   scope was erased; then nothing is written. Errors of the store pass through.
+    ///   is changed, an attachment is no `BlobReference`, the entity is declared to be in another sub-scope, the record
+    ///   is refused by a rule that includes commits or by an attached table, or the scope was erased; then nothing is
+    ///   written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void
@@ -63,7 +64,8 @@ extension SyncServer {
         var operation = spelled(made, in: writer.state)
         guard let record = operation.id else { return }
         guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
-            throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
+            throw CommitError(
+                code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity.printable) is not declared.")
         }
         if let refusal = misplacement(of: operation, in: scope) {
             // Records from before their entity got a sub-scope can be taken away. Each lives on where it belongs now,
@@ -110,11 +112,22 @@ extension SyncServer {
 
 /// Why a changeset of the server's own program was not taken.
 public struct CommitError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A code of the protocol's rejection list, such as `record_too_large`, or `scope_erased`.
+    /// The code where the scope was erased.
+    public static let scopeErased = ProblemCode.scopeErased.rawValue
+    /// The code where the store keeps nothing of what was asked for.
+    public static let notFound = ProblemCode.notFound.rawValue
+
+    /// A code of the protocol's rejection list (`RejectionCode`), ``scopeErased`` or ``notFound``.
     public var code: String
     /// The error's context, without row data.
     public var detail: String
 
-    /// The code and the detail.
-    public var description: String { "\(code): \(detail)" }
+    /// Makes an error from its parts, for tests.
+    public init(code: String, detail: String) {
+        self.code = code
+        self.detail = detail
+    }
+
+    /// The code and the detail in one line, for a log.
+    public var description: String { "\(code): \(detail)".printable }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkCore
 import TidemarkWire
 
@@ -64,7 +65,7 @@ extension SyncServer {
         if let report = news.report { try writer.note(report, at: news.standing.seen, of: device) }
         // The operator may have asked for something else meanwhile.
         if let outcome = news.outcome, var remedy = known?.remedy, remedy.isNews(outcome) {
-            (remedy.outcome, remedy.told) = (outcome, news.standing.seen)
+            (remedy.outcome, remedy.told) = (outcome, Date(milliseconds: news.standing.seen))
             try writer.note(remedy, of: device)
         }
         if known == nil { try writer.forgetDevices(beyond: limits.devices, besides: device) }

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkCore
 public import TidemarkWire
 
@@ -24,6 +25,7 @@ extension SyncServer {
     public nonisolated(nonsending) func remedy(
         _ remedy: Remedy, for client: String, of principal: String? = nil, in scope: Scope? = nil
     ) async throws -> [FleetDevice] {
+        let remedy = remedy.inWholeSeconds
         try remedy.check()
         var query = FleetQuery()
         (query.client, query.principal, query.scope, query.limit) = (client, principal, scope, Self.remedyLimit)
@@ -37,8 +39,8 @@ extension SyncServer {
             device.remedy = try await writeScope(device.scope) { writer in
                 guard let known = try writer.standing(of: name) else { return nil }
                 // The clock gives numbers that a store which was put back has not given out.
-                let number = max(moment, (known.remedy?.number ?? 0) + 1)
-                let kept = KeptRemedy(number: number, remedy: remedy, asked: moment)
+                let number = max(moment, (known.remedy?.number ?? 0).saturatingAdding(1))
+                let kept = KeptRemedy(number: number, remedy: remedy, asked: Date(milliseconds: moment))
                 try writer.note(kept, of: name)
                 return kept
             }
@@ -50,44 +52,79 @@ extension SyncServer {
 }
 
 /// Why nothing was asked of a device.
-public enum RemedyError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The store knows no such device there.
-    case unknownDevice(String)
-    /// Several users have a device of this name.
-    case ambiguousDevice(String, users: [String])
-    /// The message is empty, too long, or has control characters.
-    case invalidMessage
-    /// The interval is none that a device waits for.
-    case invalidInterval
+public struct RemedyError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of an error, as a name that stays: compare it with the constants here, and treat others as your
+    /// program treats an error that it does not know. A later version may add some.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name, such as `device_unknown`.
+        public var rawValue: String
 
-    /// What is wrong.
-    public var description: String {
-        switch self {
-        case .unknownDevice(let name): "there is no device \(name) here"
-        case .ambiguousDevice(let name, let users): "\(users.count) users have a device \(name)"
-        case .invalidMessage:
-            "the message is not a text of one line, of 1 to \(Remedy.messageBytes) bytes, without control characters"
-        case .invalidInterval: "the interval is not from 1 second to 24 hours"
-        }
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
+        /// The store knows no such device there.
+        public static let deviceUnknown = Code("device_unknown")
+        /// Several users have a device of this name.
+        public static let deviceAmbiguous = Code("device_ambiguous")
+        /// The message is empty, too long, or has control characters.
+        public static let messageInvalid = Code("message_invalid")
+        /// The interval is none that a device waits for.
+        public static let intervalInvalid = Code("interval_invalid")
+
+        /// All codes of this version, for documents and tests.
+        public static let all: [Code] = [.deviceUnknown, .deviceAmbiguous, .messageInvalid, .intervalInvalid]
     }
 
-    /// What to do.
-    public var hint: String {
-        switch self {
-        case .unknownDevice:
-            "the list of devices has those that were heard of and may write, each in its scopes; name one of them"
-        case .ambiguousDevice(_, let users):
-            "name the user too: one of \(users.prefix(5).joined(separator: ", "))"
-        case .invalidMessage: "say in one short line what the user is to do"
-        case .invalidInterval: "name a time such as 30s, 10m or 2h"
-        }
+    /// The kind of the error.
+    public var code: Code
+    /// The error's context, safe to show: names in it have no control characters.
+    public var detail: String
+    /// The remedy, for people.
+    public var hint: String
+
+    /// Makes an error, for tests.
+    public init(_ code: Code, _ detail: String, hint: String) {
+        self.code = code
+        self.detail = detail
+        self.hint = hint
     }
+
+    /// The detail.
+    public var description: String { detail }
+}
+
+extension RemedyError {
+    static func unknownDevice(_ name: String) -> RemedyError {
+        RemedyError(
+            .deviceUnknown, "there is no device \(name.printable) here",
+            hint:
+                "the list of devices has those that were heard of and may write, each in its scopes; name one of them")
+    }
+
+    static func ambiguousDevice(_ name: String, users: [String]) -> RemedyError {
+        RemedyError(
+            .deviceAmbiguous, "\(users.count) users have a device \(name.printable)",
+            hint: "name the user too: one of \(users.prefix(5).joined(separator: ", ").printable)")
+    }
+
+    static let invalidMessage = RemedyError(
+        .messageInvalid,
+        "the message is not a text of one line, of 1 to \(Remedy.messageBytes) bytes, without control characters",
+        hint: "say in one short line what the user is to do")
+
+    static let invalidInterval = RemedyError(
+        .intervalInvalid, "the interval is not from 1 second to 24 hours", hint: "name a time such as 30s, 10m or 2h")
 }
 
 extension Remedy {
     fileprivate func check() throws(RemedyError) {
         switch self {
-        case .slowDown(let seconds): guard Self.intervals.contains(seconds) else { throw .invalidInterval }
+        case .slowDown(let interval): guard Self.intervals.contains(interval) else { throw .invalidInterval }
         case .stop(let message): guard message.isPlain(bytes: Self.messageBytes) else { throw .invalidMessage }
         case .refill, .verify, .clear: break
         }

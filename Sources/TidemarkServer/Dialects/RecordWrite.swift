@@ -83,7 +83,7 @@ extension SyncServer {
         _ read: @escaping @Sendable (UnsafeRawBufferPointer) throws -> RecordWrite
     ) async throws -> WrittenRecord {
         try await inTurn(size, for: caller) {
-            let write = try await aside(size) {
+            let write = try await offload(size) {
                 do { return try body().withUnsafeBytes { try read($0) } } catch let error as JSONError {
                     throw Problem(error)
                 }
@@ -114,12 +114,12 @@ extension SyncServer {
         let (written, head) = try await withoutGrants { grants in
             try await writeScope(write.scope, for: access.principal) { writer in
                 let superseded = writer.state.superseded
-                try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush, at: moment)
+                try self.drainCapture(writer, write.scope, limit: Self.capturedBeforePush, at: moment)
                 let head = writer.state.head
                 var attempt = WriteAttempt(self, writer, write, access, at: moment)
                 var written = try writer.checkingReferences(of: access, grants: grants) { try attempt.take() }
                 // The record's own table may have changed it: its changes are in the same answer.
-                try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush + 2, at: moment)
+                try self.drainCapture(writer, write.scope, limit: Self.capturedBeforePush + 2, at: moment)
                 if !written.isReplayed { written.record = try attempt.present() }
                 try self.boundWindow(writer, since: superseded)
                 return (written, writer.state.head > head ? writer.state.head : nil)

@@ -17,7 +17,7 @@ extension SyncServer {
         try access.require(.read, in: scope)
         return try await inTurn(size, for: caller) {
             let limit = limits.operations
-            let request = try await aside(size) {
+            let request = try await offload(size) {
                 let bytes = try body()
                 return try Self.understood { () throws(JSONError) in try bytes.stampedRequest(itemLimit: limit) }
             }
@@ -39,11 +39,11 @@ extension SyncServer {
                 try await writeScope(scope, for: access.principal) { writer in
                     let superseded = writer.state.superseded
                     let head = writer.state.head
-                    try self.takeCaptured(writer, scope, limit: Self.capturedBeforePush, at: moment)
+                    try self.drainCapture(writer, scope, limit: Self.capturedBeforePush, at: moment)
                     var push = StampedPush(
                         self, writer, request, before, knowing: known, in: scope, access, at: moment)
                     try writer.checkingReferences(of: access, grants: grants) { try push.take() }
-                    try self.takeCaptured(
+                    try self.drainCapture(
                         writer, scope,
                         limit: Self.capturedBeforePush + 2 * (push.outcome.taken - before.taken), at: moment)
                     try self.boundWindow(writer, since: superseded)

@@ -121,7 +121,7 @@ private struct ScopeDigest {
                     try digests[entity]?.digest.replace(number, change.payload, with: nil)
                 }
             }
-            // Ids were checked when they came in, so what the store gives back is one.
+            // Ids were checked when they came in, so what the store returns is one.
             guard case .success = outcome, let record = RecordID(String(decoding: change.record, as: UTF8.self)) else {
                 return false
             }

@@ -56,4 +56,7 @@ extension SyncServer {
 public struct StoreWithoutHooks: Error, CustomStringConvertible {
     /// What to do.
     public let description = "hooks need a store that remembers what they were told: SQLiteStore or PostgresStore"
+
+    /// Makes the error, for tests.
+    public init() {}
 }

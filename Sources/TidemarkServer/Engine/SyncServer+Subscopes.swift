@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// Sub-scopes: groups of entities within a scope, each with a log and checkpoints of its own and the permission of the
+/// Sub-scopes: sets of entities within a scope, each with a log and checkpoints of its own and the permission of the
 /// scope (A3).
 extension SyncServer {
     /// Where records of an entity lie within a scope, for a caller who names the scope alone.
@@ -26,7 +26,7 @@ extension SyncServer {
     }
 
     /// A caller may do in a sub-scope what he may do in its scope. A sub-scope that no entity is declared to be in is
-    /// nobody's: who may write to one scope cannot make logs of any name.
+    /// refused, so that a caller who may write to one scope cannot make logs of any name.
     package func access(
         to scope: Scope, _ authorize: (Scope) async throws -> Access
     ) async throws -> Access {

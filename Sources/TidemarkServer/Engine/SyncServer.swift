@@ -97,7 +97,7 @@ public final class SyncServer: Sendable {
             [clock = ContinuousClock(), start = ContinuousClock().now] in clock.now - start
         }
         /// Does what takes long on a thread that serves nobody else.
-        package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = { ParsingThreads.run($0) }
+        package var offload: @Sendable (@escaping @Sendable () -> Void) -> Void = { ParsingThreads.run($0) }
         /// Begins a work that outlives the request which asked for it. Only a simulation has a way of its own.
         package var begin: @Sendable (@escaping @Sendable () async -> Void) -> Void = { work in Task { await work() } }
         /// A body is taken in pieces of so many bytes, at most. Only a simulation has others.

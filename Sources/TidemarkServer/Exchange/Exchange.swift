@@ -20,14 +20,14 @@ extension SyncServer {
         authorize: @escaping @Sendable (Scope) async throws -> Access
     ) async throws -> [UInt8] {
         try await inTurn(size, for: caller) {
-            let (bytes, scope) = try await aside(size) {
+            let (bytes, scope) = try await offload(size) {
                 let bytes = try body()
                 return (bytes, try Self.understood { () throws(JSONError) in try bytes.scope() })
             }
             let access = try await authorize(scope)
             try access.require(mode == .pushOnly ? .readWrite : .read, in: scope)
             let limit = limits.operations
-            let request = try await aside(size) {
+            let request = try await offload(size) {
                 try Self.understood { () throws(JSONError) in try bytes.request(operationLimit: limit) }
             }
             return try await answer(request, mode: mode, access: access, authorize: authorize)
@@ -58,12 +58,12 @@ extension SyncServer {
     private static let smallBody = 16 << 10
 
     /// Reads a body where that keeps nobody else waiting.
-    func aside<Result: Sendable>(
+    func offload<Result: Sendable>(
         _ size: Int, _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         guard size > Self.smallBody else { return try work() }
         return try await withCheckedThrowingContinuation { continuation in
-            configuration.aside { continuation.resume(with: Swift.Result { try work() }) }
+            configuration.offload { continuation.resume(with: Swift.Result { try work() }) }
         }
     }
 

@@ -3,7 +3,8 @@ package import TidemarkWire
 extension SyncServer {
     /// Begins to wait for news of scopes that the caller may read. The waiter first takes their present heads.
     ///
-    /// - Throws: the refusal of a scope, and `too_many_requests`.
+    /// - Throws: `malformed_request` without a scope; the refusal of a scope; `limit_out_of_range` for more than
+    ///   `streamScopes` scopes; `too_many_requests`; `unavailable` where the server is stopping.
     package func waiter(for grants: [(scope: Scope, access: Access)]) async throws -> Waiter {
         guard let principal = grants.first?.access.principal else {
             throw Problem(.malformedRequest, "In `scope`: a required member is missing.")
@@ -25,7 +26,7 @@ extension SyncServer {
 
     /// Begins to wait without a scope.
     ///
-    /// - Throws: `too_many_requests`.
+    /// - Throws: `too_many_requests`; `unavailable` where the server is stopping.
     package func waiter(as principal: String) throws(Problem) -> Waiter {
         try nudges.wait(for: [], as: principal, limits)
     }
@@ -34,7 +35,7 @@ extension SyncServer {
 
     /// Waits for one scope more, and first takes its present head.
     ///
-    /// - Throws: the refusal of the scope.
+    /// - Throws: the refusal of the scope; `limit_out_of_range` where the waiter has `streamScopes` scopes already.
     package func add(_ scope: Scope, _ access: Access, to waiter: Waiter) async throws {
         try access.require(.read, in: scope)
         try nudges.add(scope, to: waiter, limits)
@@ -88,7 +89,6 @@ extension SyncServer {
     /// The time until a moment by the engine's clock, in milliseconds; at most a day, so that a clock which is set is
     /// noticed.
     package func millisecondsUntil(_ moment: Int64) -> Int64 {
-        let (rest, overflow) = moment.subtractingReportingOverflow(configuration.moment())
-        return min(overflow ? .max : rest, 86_400_000)
+        min(moment.saturatingSubtracting(configuration.moment()), 86_400_000)
     }
 }

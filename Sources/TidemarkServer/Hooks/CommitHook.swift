@@ -33,7 +33,7 @@ public struct CommitHook: Sendable {
     /// Failures in a row after which a head is given up; the scope's next commit is told. `nil`: never.
     public var retries: Int?
     /// How long a call may take; then its task is cancelled, and it has failed. A closure that goes on all the same
-    /// holds up nothing but its scope.
+    /// holds up its own scope alone, until 64 such closures run: then no other call begins.
     public var timeout: Duration = .seconds(60)
     var settings = HookMachine.Settings()
     let call: @Sendable (CommitNotice) async -> (outcome: HookMachine.Outcome, reason: String)
@@ -146,4 +146,33 @@ public struct HookEvent: Hashable, Sendable {
     public var lag: Duration
     /// Scopes that this node knows to have news for the hook.
     public var behind: Int
+
+    /// Makes an event from its parts, for tests of what reads it.
+    public init(
+        hook: String, notice: CommitNotice? = nil, kind: Kind, reason: String = "", lag: Duration = .zero,
+        behind: Int = 0
+    ) {
+        self.hook = hook
+        self.notice = notice
+        self.kind = kind
+        self.reason = reason
+        self.lag = lag
+        self.behind = behind
+    }
+}
+
+extension HookEvent: CustomStringConvertible {
+    /// A sentence for a log: `Hook push has failed for w:1 at version 7: status 503.`
+    public var description: String {
+        let end =
+            switch kind {
+            case .told: "has told the news"
+            case .failed: "has failed"
+            case .givenUp: "has given up"
+            case .stopped: "has stopped"
+            case .unavailable: "is without its store"
+            }
+        let place = notice.map { " for \($0.scope) at version \($0.head)" } ?? ""
+        return "Hook \(hook) \(end)\(place)\(reason.isEmpty ? "" : ": \(reason.printable)")."
+    }
 }

@@ -3,7 +3,8 @@ import TidemarkCore
 /// One call of a hook, in a task of its own: a closure that goes on although it is cancelled is left to itself, and
 /// holds up nobody who waits for it.
 enum HookCall {
-    /// How a call went; `nil` where whoever waits for it was cancelled and it did not end within his patience.
+    /// How a call went; `nil` where the task that waits for it was cancelled, and the call did not end within
+    /// `patience` after that.
     ///
     /// - Parameters:
     ///   - patience: for how long a call that is cancelled is waited for.

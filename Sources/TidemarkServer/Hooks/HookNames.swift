@@ -23,8 +23,8 @@ final class HookNames: Sendable {
     /// How far the hook is behind; `nil` while another node calls it, or nobody does.
     let standing = Guarded<HookStanding?>(nil)
 
-    /// Yields an element whenever there is something to do, the first one at once; many together are one. It takes the
-    /// place of the one before: a stream is over once somebody was cancelled who read it.
+    /// Yields an element whenever there is something to do, the first one at once; many together are one. The new
+    /// stream takes the place of the one before, because a stream ends when the task that reads it is cancelled.
     func wakes() -> AsyncStream<Void> {
         let (stream, next) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         next.yield()

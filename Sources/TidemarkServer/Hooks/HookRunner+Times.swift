@@ -12,7 +12,8 @@ extension HookRunner {
         package var lookAgain: Duration = .seconds(2)
         /// Between two reads of the store.
         package var read: Duration = .milliseconds(20)
-        /// For how long heads that were told are gathered before they are kept: so often they may be told twice.
+        /// For how long heads that were told are gathered before they are kept. Those of this time are told again where
+        /// the process ends in between.
         package var keep: Duration = .milliseconds(500)
         /// For how long a call that was cancelled may go on before it is left to itself.
         package var patience: Duration = .seconds(2)

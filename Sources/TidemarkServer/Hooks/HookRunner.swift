@@ -303,7 +303,7 @@ package actor HookRunner {
         report(
             HookEvent(
                 hook: hook.name, notice: notice, kind: kind, reason: reason,
-                lag: .milliseconds(max(0, now() - news.time)), behind: machine.behind))
+                lag: .milliseconds(max(0, now().saturatingSubtracting(news.time))), behind: machine.behind))
         names.wake()
     }
 

@@ -10,7 +10,7 @@ final class Cost {
     private let uptime: () -> Duration
     private let start: Duration
     private let othersWait: () -> Bool
-    private let holdsUpOthers: Bool
+    private let delaysOthers: Bool
     private var lookups = 0
     private var bytes = 0
 
@@ -19,13 +19,13 @@ final class Cost {
 
     /// - Parameters:
     ///   - othersWait: whether anybody waits for the writer, or for the memory that this push holds.
-    ///   - holdsUpOthers: whether writes that are done wait for the same commit.
+    ///   - delaysOthers: whether writes that are done wait for the same commit.
     init(
-        _ limits: Limits, uptime: @escaping () -> Duration, holdsUpOthers: Bool, othersWait: @escaping () -> Bool
+        _ limits: Limits, uptime: @escaping () -> Duration, delaysOthers: Bool, othersWait: @escaping () -> Bool
     ) {
         self.limits = limits
         self.uptime = uptime
-        self.holdsUpOthers = holdsUpOthers
+        self.delaysOthers = delaysOthers
         self.othersWait = othersWait
         start = uptime()
     }
@@ -39,6 +39,6 @@ final class Cost {
     var isSpent: Bool {
         if lookups >= limits.pushLookups || bytes >= limits.pushBytes { return true }
         let time = uptime() - start
-        return holdsUpOthers && time >= min(Self.briefTime, limits.pushTime) || time >= limits.pushTime && othersWait()
+        return delaysOthers && time >= min(Self.briefTime, limits.pushTime) || time >= limits.pushTime && othersWait()
     }
 }

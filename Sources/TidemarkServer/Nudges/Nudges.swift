@@ -10,7 +10,7 @@ import TidemarkWire
 /// nothing is the HTTP floor's to close (`writeTimeout`).
 ///
 /// Heads come from this node's own commits, when they are durable, and from the store, which says what other nodes have
-/// done (``WatchedStore/watch(_:seen:)``): as fast as a hint travels, and by looking in any case.
+/// done (``WatchedStore/watch(_:seen:changed:)``): as fast as a hint travels, and by looking in any case.
 ///
 /// ```
 ///   commit on this node ──▶ publish ─┐
@@ -80,7 +80,8 @@ final class Nudges: Sendable {
     /// Begins to wait. Where the principal waits often enough already, the one that has waited longest ends: it may
     /// well be a connection that is gone, which shows only in the second writing to it.
     ///
-    /// - Throws: `too_many_requests` where all principals together wait often enough, or nobody may wait at all.
+    /// - Throws: `too_many_requests` where all principals together have as many streams as there may be, or where the
+    ///   server has no streams; `unavailable` where it is stopping.
     func wait(for scopes: Set<Scope>, as principal: String, _ limits: Limits) throws(Problem) -> Waiter {
         let waiter: Result<(Waiter, displaced: Waiter?), Problem> = state.withLock { state in
             if state.isClosed { return .failure(Problem(.unavailable, "The server is stopping.")) }
@@ -106,7 +107,7 @@ final class Nudges: Sendable {
 
     /// Waits for one scope more.
     ///
-    /// - Throws: `limit_out_of_range` where it are too many.
+    /// - Throws: `limit_out_of_range` where the waiter has as many scopes as a stream may have.
     func add(_ scope: Scope, to waiter: Waiter, _ limits: Limits) throws(Problem) {
         let isTaken = state.withLock { state in
             // One that has ended meanwhile waits for nothing.

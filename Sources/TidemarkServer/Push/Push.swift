@@ -43,13 +43,13 @@ extension SyncServer {
         return try await writeScope(request.scope, for: access.principal) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
             let superseded = writer.state.superseded
-            try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
+            try self.drainCapture(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
             var push = try writer.checkingReferences(of: access, grants: grants) {
                 try Push.takingAll(request, of: access, writer: writer, server: self, at: moment)
             }
             // Changes that the tables made of the push are in the log with it, and in the same answer: up to two notes
             // of the table's for each row.
-            try self.takeCaptured(
+            try self.drainCapture(
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
             try self.boundWindow(writer, since: superseded)
@@ -92,7 +92,7 @@ struct Push {
         self.access = access
         self.moment = moment
         let (large, small) = (server.largeWork, server.smallWork)
-        cost = Cost(server.limits, uptime: server.configuration.uptime, holdsUpOthers: writer.holdsUpOthers) {
+        cost = Cost(server.limits, uptime: server.configuration.uptime, delaysOthers: writer.delaysOthers) {
             writer.othersWait || large.hasWaiting || small.hasWaiting
         }
     }

@@ -31,8 +31,37 @@ public struct Rejection: Hashable, Sendable, Identifiable {
     /// When.
     public var rejectedAt: Date
 
+    /// Makes a rejection from its parts, for previews and tests.
+    public init(
+        id: Int64, scope: Scope, entity: String, record: String, isDelete: Bool = false, fields: [String: Value]? = nil,
+        principal: String, client: String, lane: String, number: Int64, code: String, detail: String, rejectedAt: Date
+    ) {
+        self.id = id
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.isDelete = isDelete
+        self.fields = fields
+        self.principal = principal
+        self.client = client
+        self.lane = lane
+        self.number = number
+        self.code = code
+        self.detail = detail
+        self.rejectedAt = rejectedAt
+    }
+
     /// Bytes of fields that are kept with a rejection.
     public static let fieldLimit = StoredRejection.fieldLimit
+}
+
+extension Rejection: CustomStringConvertible {
+    /// A sentence for a log, without the fields: which edit of which device was refused, and why. The reason may be the
+    /// text of a rule or of a table's trigger, which says what its author wrote.
+    public var description: String {
+        let edit = "\(isDelete ? "Delete" : "Edit") of \(entity) \(record) by \(principal) on \(client) in \(scope)"
+        return "\(edit) was refused: \(detail) (\(code))".printable
+    }
 }
 
 extension SyncServer {

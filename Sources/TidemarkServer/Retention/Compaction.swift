@@ -1,3 +1,4 @@
+public import Foundation
 import TidemarkCore
 import TidemarkWire
 
@@ -10,7 +11,7 @@ public struct Compaction: Hashable, Sendable {
     public var expired = 0
     /// Devices that were not heard of for too long.
     public var devices = 0
-    /// Lanes of such devices, not used for a year.
+    /// Lanes of devices that are not known any more, not used for ``SyncServer/Configuration/laneRetention``.
     public var lanes = 0
     /// Blobs that no record names, and that nobody sent or asked for lately (A12).
     public var blobs = 0
@@ -18,13 +19,25 @@ public struct Compaction: Hashable, Sendable {
     public var blobBytes: Int64 = 0
     /// Uploads that nobody has gone on with for a day.
     public var parts = 0
-    /// The present moment for all of it, in milliseconds since 1970: not later than the clock of ages allows.
-    public var present: Int64 = 0
-    /// The wall clock, in milliseconds since 1970.
-    public var wall: Int64 = 0
+    /// The present moment for all of it: not later than the clock of ages allows.
+    public var present = Date(timeIntervalSince1970: 0)
+    /// The wall clock.
+    public var wall = Date(timeIntervalSince1970: 0)
 
     /// Nothing.
     public init() {}
+}
+
+extension Compaction: CustomStringConvertible {
+    /// A sentence for a log: `Of no more use: 3 replaced rows, 1 expired change.`
+    public var description: String {
+        let counts: [(Int, String)] = [
+            (superseded ?? 0, "replaced row"), (expired, "expired change"), (devices, "device"), (lanes, "lane"),
+            (blobs, "blob"), (parts, "unfinished upload"),
+        ]
+        let found = counts.filter { $0.0 > 0 }.map { counted($0.0, $0.1) }
+        return "Of no more use: \(found.isEmpty ? "nothing" : found.joined(separator: ", "))."
+    }
 }
 
 extension SyncServer {
@@ -51,9 +64,10 @@ extension SyncServer {
         elapsed: Duration = .zero, trustingClock: Bool = false, isRehearsal: Bool = false
     ) async throws -> Compaction {
         var compaction = Compaction()
-        compaction.wall = configuration.moment()
-        compaction.present = try await present(
-            at: compaction.wall, elapsed: trustingClock ? nil : elapsed.milliseconds, isRehearsal: isRehearsal)
+        let wall = configuration.moment()
+        let present = try await present(
+            at: wall, elapsed: trustingClock ? nil : elapsed.milliseconds, isRehearsal: isRehearsal)
+        (compaction.wall, compaction.present) = (Date(milliseconds: wall), Date(milliseconds: present))
         if !isRehearsal {
             var rows = try await sweep()
             var last = rows
@@ -66,11 +80,11 @@ extension SyncServer {
         var last: Scope?
         while true {
             let scopes = try await store.scopes(after: last, limit: Self.scopeBatch)
-            for scope in scopes { try await compact(scope, &compaction, isRehearsal: isRehearsal) }
+            for scope in scopes { try await compact(scope, at: present, &compaction, isRehearsal: isRehearsal) }
             guard scopes.count == Self.scopeBatch else { break }
             last = scopes.last
         }
-        try await collectBlobs(at: compaction.present, &compaction, isRehearsal: isRehearsal)
+        try await collectBlobs(at: present, wall: wall, &compaction, isRehearsal: isRehearsal)
         return compaction
     }
 
@@ -82,8 +96,10 @@ extension SyncServer {
         return AgeClock.present(reading, wall: wall)
     }
 
-    private func compact(_ scope: Scope, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
-        let due = Due(configuration, at: compaction.present)
+    private func compact(
+        _ scope: Scope, at present: Int64, _ compaction: inout Compaction, isRehearsal: Bool
+    ) async throws {
+        let due = Due(configuration, at: present)
         let limit = configuration.sweepLimit
         // The rest of an erased scope is not counted any more, and goes with `erase`.
         let found = try await store.read(scope) { reader in
@@ -141,8 +157,7 @@ private struct Due: Sendable {
     }
 
     private static func moment(_ duration: Duration, before present: Int64) -> Int64 {
-        let (moment, overflow) = present.subtractingReportingOverflow(duration.milliseconds)
-        return overflow ? .min : moment
+        present.saturatingSubtracting(duration.milliseconds)
     }
 }
 

@@ -1,3 +1,6 @@
+import TidemarkCore
+import TidemarkWire
+
 extension SyncServer {
     /// Sweeps superseded rows, and less often what ``compact(elapsed:trustingClock:isRehearsal:)`` lets go, in small
     /// steps until the task is cancelled; a failed step is tried again next time.
@@ -20,8 +23,7 @@ extension SyncServer {
     /// - Throws: what the store throws: ``StoreUnavailable`` for what passes by itself.
     @discardableResult
     public func sweep() async throws -> Int {
-        let window = configuration.window.components.seconds * 1000
-        return try await store.sweep(
-            supersededBefore: configuration.moment() - window, limit: configuration.sweepLimit)
+        let moment = configuration.moment().saturatingSubtracting(configuration.window.milliseconds)
+        return try await store.sweep(supersededBefore: moment, limit: configuration.sweepLimit)
     }
 }

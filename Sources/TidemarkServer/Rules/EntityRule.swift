@@ -64,6 +64,13 @@ public struct EntityRule: Sendable {
         public var client: String
         /// Whether this is one of the operator's own programs.
         public var isService: Bool
+
+        /// Makes a caller, for tests of a rule.
+        public init(principal: String = "", client: String = "", isService: Bool = false) {
+            self.principal = principal
+            self.client = client
+            self.isService = isService
+        }
     }
 
     /// An edit as a rule sees it.
@@ -87,6 +94,22 @@ public struct EntityRule: Sendable {
         public var caller: Caller
         /// The server's time.
         public var moment: Date
+
+        /// Makes an edit, for tests of a rule.
+        public init(
+            scope: Scope, entity: String, id: RecordID, isDelete: Bool = false, mine: Fields = [:],
+            current: Fields? = nil, base: Fields = [:], caller: Caller, moment: Date
+        ) {
+            self.scope = scope
+            self.entity = entity
+            self.id = id
+            self.isDelete = isDelete
+            self.mine = mine
+            self.current = current
+            self.base = base
+            self.caller = caller
+            self.moment = moment
+        }
 
         /// The record as it would be with all of the edit's fields taken; empty for a delete.
         public var proposed: Fields { isDelete ? [:] : (current ?? [:]).overlaid(with: mine) }

@@ -79,7 +79,7 @@ extension SyncServer {
         }
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
         let withheld = withheld(from: access)
-        let window = configuration.window.components.seconds
+        let window = configuration.window.wholeSeconds
         let (page, news) = try await readScope(query.scope, for: access.principal) { reader in
             let handle = try Self.handle(
                 query, LostHistory(reader, of: device), key: key, reader.state.history,
@@ -201,7 +201,7 @@ struct KeyScan {
         ) { change in
             guard rows.hasRoom(for: change) else { return false }
             rows.append(change)
-            // Ids were checked when they came in, so what the store gives back is one.
+            // Ids were checked when they came in, so what the store returns is one.
             last = RecordID(String(decoding: change.record, as: UTF8.self)).map { Cursor(entity: entity, record: $0) }
             return true
         }

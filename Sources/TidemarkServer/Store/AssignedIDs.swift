@@ -7,7 +7,7 @@ public protocol IDReader {
     /// - Throws: an error of the store's own, as ``ScopeReader`` says.
     func id(for name: TemporaryName) throws -> RecordID?
 
-    /// The scope that assigned this id to a temporary one, of whatever device; `nil`: none.
+    /// Whether this scope or another one assigned the id to a temporary one, of whatever device; `nil`: none did.
     ///
     /// - Throws: an error of the store's own, as ``ScopeReader`` says.
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?

@@ -1,3 +1,4 @@
+public import Foundation
 public import TidemarkWire
 
 /// A store that also keeps blobs: the bytes that attachments of records name (A12).
@@ -5,7 +6,7 @@ public import TidemarkWire
 /// Blobs belong to a scope, never to a sub-scope, and are shared with no other. Each is whole from the moment it is
 /// there; what comes before are parts, each of which belongs to one caller. All functions are called from any task,
 /// several at once, and throw ``BlobRefusal``, ``StoreUnavailable`` for troubles that pass by themselves, and an error
-/// of the store's own for the rest.
+/// of the store's own for the rest. Moments that they take are in milliseconds since 1970.
 public protocol BlobStore: ChangeStore, BlobReader, BlobPartStore, BlobTender {}
 
 /// Reads blobs. It is called from any task, several at once.
@@ -37,7 +38,7 @@ public protocol BlobPartStore: Sendable {
     /// - Throws: as ``BlobReader/blob(_:in:)`` does.
     func part(_ name: BlobPartName) async throws -> BlobPart?
 
-    /// Begins a part, in the place of the one that has its name, and sets room aside for all of it.
+    /// Begins a part, in the place of the one that has its name, and reserves room for all of it.
     ///
     /// - Throws: ``BlobRefusal`` where there is no room, or the scope was erased; else as ``BlobReader/blob(_:in:)``
     ///   does.
@@ -128,13 +129,14 @@ public struct StoredBlob: Hashable, Sendable {
     public var hash: String
     /// How many bytes there are.
     public var size: Int64
-    /// When it was last named, sent or asked for, in milliseconds since 1970; at most an hour before it was.
-    public var seen: Int64
+    /// When it was noted as named, sent or asked for, to the millisecond. The last use may be up to an hour later,
+    /// since uses are noted once an hour.
+    public var seen: Date
     /// Where the store has it: the store's own affair.
     public var place: Int64
 
     /// Makes a blob from its parts.
-    public init(hash: String, size: Int64, seen: Int64, place: Int64 = 0) {
+    public init(hash: String, size: Int64, seen: Date, place: Int64 = 0) {
         self.hash = hash
         self.size = size
         self.seen = seen
@@ -248,14 +250,32 @@ public struct BlobScope: Hashable, Sendable {
     }
 }
 
-/// Thrown by a store that does not do what it was asked to.
-public enum BlobRefusal: Error, Hashable, Sendable {
+/// Thrown by a store that does not do what it was asked to: a name that stays. Compare it with the constants here; a
+/// later version may add some.
+public struct BlobRefusal: Error, RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The name, such as `scope_full`.
+    public var rawValue: String
+
+    /// Makes a refusal from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    private init(_ rawValue: String) { self.rawValue = rawValue }
+
+    /// The name.
+    public var description: String { rawValue }
+
     /// The part or the blob is gone, or somebody else went on with it.
-    case moved
+    public static let moved = BlobRefusal("moved")
     /// The scope has no room.
-    case scopeFull
+    public static let scopeFull = BlobRefusal("scope_full")
     /// The caller has no room for more parts.
-    case callerFull
+    public static let callerFull = BlobRefusal("caller_full")
     /// The scope was erased.
-    case erased
+    public static let erased = BlobRefusal("erased")
+
+    /// All refusals of this version, for documents and tests.
+    public static let all: [BlobRefusal] = [.moved, .scopeFull, .callerFull, .erased]
+
+    /// Whether an error is this refusal: for `catch BlobRefusal.moved`.
+    public static func ~= (refusal: BlobRefusal, error: any Error) -> Bool { error as? BlobRefusal == refusal }
 }

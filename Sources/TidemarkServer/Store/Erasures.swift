@@ -1,4 +1,5 @@
 public import Foundation
+import TidemarkWire
 
 /// Counts what an erasure would remove from a scope. It is used on one thread, as ``ScopeReader`` is.
 public protocol ErasureReader {
@@ -58,7 +59,7 @@ public struct Erasure: Hashable, Sendable {
         [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections, blobs, parts].allSatisfy { $0 == 0 }
     }
 
-    /// How many things that are.
+    /// How many things of the log that are; blobs and uploads are not among them.
     package var count: Int { changes + devices + lanes + verdicts + assignedIDs + tallies + rejections }
 
     mutating func add(_ other: Erasure) {
@@ -71,5 +72,18 @@ public struct Erasure: Hashable, Sendable {
         rejections += other.rejections
         blobs += other.blobs
         parts += other.parts
+    }
+}
+
+extension Erasure: CustomStringConvertible {
+    /// A sentence for a log: `Erasure of 3 changes, 1 device in 2 scopes.`
+    public var description: String {
+        let counts: [(Int, String)] = [
+            (changes, "change"), (devices, "device"), (lanes, "lane"), (verdicts, "verdict"),
+            (assignedIDs, "assigned id"), (rejections, "rejection"), (blobs, "blob"), (parts, "unfinished upload"),
+        ]
+        let tallied = tallies > 0 ? [counted(tallies, "tally", "tallies")] : []
+        let found = counts.filter { $0.0 > 0 }.map { counted($0.0, $0.1) } + tallied
+        return "Erasure of \(found.isEmpty ? "nothing" : found.joined(separator: ", ")) in \(counted(scopes, "scope"))."
     }
 }

@@ -51,7 +51,8 @@ public struct FleetDevice: Hashable, Sendable {
     public var scope: Scope
     /// The device, by its user's name and its own.
     public var name: DeviceName
-    /// When it was last written down as heard of: at most an hour before it was heard of.
+    /// When it was last written down as heard of. A device that does nothing new is written down once an hour, so it
+    /// may have been heard of up to an hour later.
     public var seen: Date
     /// Changes that came behind the checkpoint which it showed then.
     public var behind: Int64
@@ -75,7 +76,15 @@ public struct FleetDevice: Hashable, Sendable {
     /// When the oldest edit that waits was made, as far as the device has told.
     public var oldestEdit: Date? {
         guard let report, let age = report.oldest, let reportedAt else { return nil }
-        return reportedAt - TimeInterval(age)
+        return reportedAt - TimeInterval(age.wholeSeconds)
+    }
+}
+
+extension FleetDevice: CustomStringConvertible {
+    /// A sentence for a log: `phone-4711 of ada in w:1 was seen 2026-11-28T14:00:00Z, 3 changes behind.`
+    public var description: String {
+        "\(name.client) of \(name.principal) in \(scope) ".printable
+            + "was seen \(seen.formatted(.iso8601)), \(counted(behind, "change")) behind."
     }
 }
 
@@ -91,4 +100,9 @@ public struct FleetPage: Hashable, Sendable {
         self.devices = devices
         self.total = total
     }
+}
+
+extension FleetPage: CustomStringConvertible {
+    /// A sentence for a log: `Lists 2 of 10 devices.`
+    public var description: String { "Lists \(devices.count) of \(counted(total, "device"))." }
 }

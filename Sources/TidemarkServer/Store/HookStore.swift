@@ -8,7 +8,7 @@ package protocol HookStore: ChangeStore {
     /// until then.
     func holdHook(_ hook: String, as holder: String, for time: Duration) async throws -> Bool
 
-    /// Gives the right back; does nothing for a holder who has it not.
+    /// Releases the right; does nothing for a holder who has it not.
     func releaseHook(_ hook: String, as holder: String) async throws
 
     /// Notes for some scopes, at most `limit` and in the order of their names, that their present heads count as told,

@@ -17,7 +17,7 @@ public protocol ScopeWriter: ScopeReader, LogWriter, LaneWriter, DeviceWriter, I
     /// Whether another write waits for this one to end: then a long one is cut short (`Limits.pushTime`).
     var othersWait: Bool { get }
     /// Whether writes that are done wait for this one, because they share its commit: then it is cut shorter still.
-    var holdsUpOthers: Bool { get }
+    var delaysOthers: Bool { get }
     /// Fields of an entity that only the server's own programs write, beside those that are declared so.
     func serverFields(of entity: String) -> [String]
 

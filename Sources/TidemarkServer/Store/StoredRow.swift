@@ -1,6 +1,6 @@
 public import TidemarkWire
 
-/// The newest row of a record.
+/// A row of a record: the newest, or the one that was live as of a version.
 public struct StoredRecord: Hashable, Sendable {
     /// Its version.
     public var version: Version
@@ -55,8 +55,8 @@ public struct NewRow: Hashable, Sendable {
     public var record: RecordID
     /// The kind of the row.
     public var kind: RowKind
-    /// The fields as canonical JSON. For a tombstone `nil`, or digits: the version that it was made on, where others
-    /// had written since. For an idmap its members on the wire.
+    /// The fields as canonical JSON. Of a tombstone and an idmap the members that the change has on the wire beside its
+    /// version; `nil` for a tombstone without any.
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields.
     public var fieldVersions: [UInt8]?

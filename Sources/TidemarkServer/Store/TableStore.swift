@@ -28,7 +28,7 @@ public protocol TableScopeWriter: ScopeWriter {
     ///   - recordBytes: how large a record may be; a row that holds more need not be read.
     ///   - take: what is done with each record.
     /// - Throws: what `take` throws, or an error of the store's own, as ``ScopeWriter`` says.
-    func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
+    func drainCapture(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
 
     /// Runs a body whose rows go into their tables together, behind it. Where a table does not take one of them, all is
     /// undone and the body runs again, so that each row is refused for itself.

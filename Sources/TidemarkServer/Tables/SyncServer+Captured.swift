@@ -18,7 +18,7 @@ extension SyncServer {
     public func captureContinuously() async throws {
         guard store is any TableStore else { return }
         while true {
-            let count = (try? await takeCaptured()) ?? 0
+            let count = (try? await drainCapture()) ?? 0
             // Nodes that share a store should not ask in step.
             let pause = configuration.captureInterval * Double.random(in: 0.75...1.25)
             try await Task.sleep(for: count > 0 ? pause / 10 : pause)
@@ -30,7 +30,7 @@ extension SyncServer {
     ///
     /// - Throws: the first error of the store; the other scopes have had their turn all the same.
     @discardableResult
-    public func takeCaptured() async throws -> Int {
+    public func drainCapture() async throws -> Int {
         guard let store = store as? any TableStore else { return 0 }
         var count = 0
         var failure: (any Error)?
@@ -43,7 +43,7 @@ extension SyncServer {
                 let some = rest.prefix(Self.capturedTogether)
                 rest = rest.dropFirst(some.count)
                 await withTaskGroup(of: Result<Int, any Error>.self) { group in
-                    for scope in some { group.addTask { await self.takeCaptured(in: scope) } }
+                    for scope in some { group.addTask { await self.drainCapture(in: scope) } }
                     for await result in group {
                         switch result {
                         case .success(let taken): count += taken
@@ -59,7 +59,7 @@ extension SyncServer {
         return count
     }
 
-    private func takeCaptured(in scope: Scope) async -> Result<Int, any Error> {
+    private func drainCapture(in scope: Scope) async -> Result<Int, any Error> {
         let limit = configuration.captureLimit
         var count = 0
         do {
@@ -68,7 +68,7 @@ extension SyncServer {
                 let moment = configuration.moment()
                 let (taken, head) = try await store.write(scope) { writer in
                     let superseded = writer.state.superseded
-                    let taken = try self.takeCaptured(writer, scope, limit: limit, at: moment)
+                    let taken = try self.drainCapture(writer, scope, limit: limit, at: moment)
                     try self.boundWindow(writer, since: superseded)
                     return (taken, writer.state.head)
                 }
@@ -89,13 +89,13 @@ extension SyncServer {
 
     /// Takes over at most `limit` writes of others as the scope's writer.
     @discardableResult
-    func takeCaptured(_ writer: any ScopeWriter, _ scope: Scope, limit: Int, at moment: Int64) throws -> Int {
+    func drainCapture(_ writer: any ScopeWriter, _ scope: Scope, limit: Int, at moment: Int64) throws -> Int {
         guard let tables = writer as? any TableScopeWriter else { return 0 }
         // Notes of what programs go on writing for a scope that is erased are let go of, unread.
         guard writer.state.erasedAt == nil else {
-            return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { _ in }
+            return try tables.drainCapture(limit: limit, recordBytes: limits.recordBytes) { _ in }
         }
-        return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { captured in
+        return try tables.drainCapture(limit: limit, recordBytes: limits.recordBytes) { captured in
             guard let refusal = try take(captured, scope, writer, at: moment) else { return }
             // It stands in the table whatever is said here: the operator has to know that devices do not see it.
             let lane = LaneName(principal: "", client: "", lane: "")

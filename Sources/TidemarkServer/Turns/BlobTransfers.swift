@@ -2,8 +2,8 @@ import TidemarkWire
 
 /// The blobs that are on their way, in either direction: each holds a piece or two in memory (I14).
 final class BlobTransfers: Sendable {
-    /// One caller has one part in so many of the whole, and callers who have none are let in beyond it, up to so many
-    /// times as many: those who send slowly keep nobody else out.
+    /// One caller may have one of so many parts of the limit. A caller who has no transfer yet is let in beyond the
+    /// limit, up to so many times of it, so that callers who send slowly keep no other one out.
     private static let shares = 4
 
     private struct State {

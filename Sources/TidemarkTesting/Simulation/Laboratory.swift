@@ -13,9 +13,9 @@ final class Laboratory: @unchecked Sendable {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
     /// Where the server's store is, in worlds that have it on a file.
     var serverFile: URL { directory.appending(path: "server.sqlite") }
-    /// And where one is that goes on from a copy of it.
+    /// Where a second store is that goes on from a copy of the first.
     var serverCopy: URL { directory.appending(path: "server-copy.sqlite") }
-    /// To switch the keys of a connection has all its statements prepared again.
+    /// By whether they enforce foreign keys: switching that on an open connection prepares all its statements again.
     private var files: [Bool: [SimulatedFile]] = [:]
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.
     private let installed: Data

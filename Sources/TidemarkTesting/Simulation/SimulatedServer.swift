@@ -87,10 +87,11 @@ struct SimulatedServer {
         machine.nodes = settings.map { node($0, on: machine, in: world) }
     }
 
-    /// After which a device that was not heard of is forgotten, in milliseconds.
+    /// How long a device that is not heard of is remembered, in milliseconds.
     static let deviceRetention: Int64 = 7_200_000
 
-    /// As many as the sample apps make as a group, unless the schema adds to it.
+    /// The operations that the strictest node takes in one request: as many as the sample apps make as a group, unless
+    /// the schema adds to it.
     static let fewestOperations = 2
 
     private func node(_ settings: UInt64, on machine: Machine, in world: World) -> SyncServer {
@@ -122,7 +123,7 @@ struct SimulatedServer {
             Task(executorPreference: executor) { await work() }
         }
         configuration.uptime = { .zero }
-        configuration.aside = { $0() }
+        configuration.offload = { $0() }
         configuration.now = { [unowned world] in
             Date(milliseconds: World.beginning + world.time + world.server.clockOffset)
         }

@@ -70,6 +70,9 @@ public struct Simulation: Sendable {
         public var duration: Duration = .zero
         /// A number that follows from everything that happened: the same for the same seeds, in any process.
         public var trace: UInt64 = 0
+
+        /// Nothing.
+        public init() {}
     }
 
     /// A world in which something did not hold.
@@ -84,6 +87,14 @@ public struct Simulation: Sendable {
         public var reason: String
         /// What happened in the world, made as short as possible.
         public var script: Script
+
+        /// Makes a failure, for tests of what shows it.
+        public init(seed: UInt64? = nil, guarantee: String, reason: String, script: Script) {
+            self.seed = seed
+            self.guarantee = guarantee
+            self.reason = reason
+            self.script = script
+        }
 
         /// What did not hold, and how to see it again.
         public var description: String {
@@ -213,5 +224,14 @@ extension Simulation.Report {
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.
         trace &+= other.trace
+    }
+}
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Simulation.Report: CustomStringConvertible {
+    /// A sentence for a log: `Played 10 worlds with 400 events and 12 deaths.`
+    public var description: String {
+        let count = deaths.values.reduce(0, +)
+        return "Played \(counted(worlds, "world")) with \(counted(events, "event")) and \(counted(count, "death"))."
     }
 }

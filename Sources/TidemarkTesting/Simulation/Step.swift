@@ -22,7 +22,7 @@ enum Step: Hashable, Sendable {
     case killAt(Int, point: String, isAfter: Bool)
     /// The app is started again.
     case start(Int)
-    /// A copy of the device's file is put aside.
+    /// A copy of the device's file is made.
     case backUp(Int)
     /// The device's file is the copy.
     case restore(Int)

@@ -100,12 +100,12 @@ struct Worker: Sendable {
             defer { world.end() }
             for step in script.steps { try world.perform(step) }
             let quiet = try world.calm(limit: simulation.calmLimit.milliseconds)
-            return .success(
-                Simulation.Report(
-                    worlds: 1, events: world.trace.count, deaths: world.deaths, remedies: world.doneRemedies,
-                    handovers: world.handovers, early: world.earlyRequests, files: world.fileCounts,
-                    longestCalm: .milliseconds(quiet),
-                    trace: world.trace.hash))
+            var report = Simulation.Report()
+            (report.worlds, report.events, report.deaths) = (1, world.trace.count, world.deaths)
+            (report.remedies, report.handovers) = (world.doneRemedies, world.handovers)
+            (report.early, report.files) = (world.earlyRequests, world.fileCounts)
+            (report.longestCalm, report.trace) = (.milliseconds(quiet), world.trace.hash)
+            return .success(report)
         } catch {
             return .failure(Simulation.Failure(error, in: script))
         }

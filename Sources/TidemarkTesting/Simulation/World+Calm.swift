@@ -144,7 +144,7 @@ extension World {
                     found.append("device \(device.number): columns of \(table) are new")
                 }
                 var counts = [
-                    ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_refetch"),
+                    ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("refetch", "tidemark_refetch"),
                     ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
                     ("bootstraps", "tidemark_bootstrap"), ("scans", "tidemark_scope WHERE scanning"),
                     ("blocked", "tidemark_blocked WHERE reason = 'unnamed'"), ("backfills", "tidemark_backfill"),

@@ -87,7 +87,7 @@ extension Remedy {
     /// The remedy as the words of a script.
     var words: String {
         switch self {
-        case .slowDown(let seconds): "\(kind) \(seconds)"
+        case .slowDown(let interval): "\(kind) \(interval.wholeSeconds)"
         case .refill, .verify, .stop, .clear: kind
         }
     }
@@ -95,8 +95,8 @@ extension Remedy {
     init?(words: [String]) {
         switch (words.first, words.count) {
         case ("slowDown", 2):
-            guard let seconds = Int64(words[1]), Self.intervals.contains(seconds) else { return nil }
-            self = .slowDown(seconds: seconds)
+            guard let seconds = Int64(words[1]), Self.intervals.contains(.seconds(seconds)) else { return nil }
+            self = .slowDown(interval: .seconds(seconds))
         case ("refill", 1): self = .refill
         case ("verify", 1): self = .verify
         case ("stop", 1): self = .stop(message: "Stopped.")
@@ -114,7 +114,7 @@ extension Remedy {
             let remedy: Remedy =
                 [
                     .refill, .refill, .refill, .stop(message: "Stopped."), .stop(message: "Stopped."), .clear, .verify,
-                    .slowDown(seconds: 5),
+                    .slowDown(interval: .seconds(5)),
                 ][number(8)]
             steps.insert(.remedy(number(devices), remedy), at: number(steps.count + 1))
         }

@@ -1,4 +1,6 @@
+import Foundation
 import TidemarkServer
+import TidemarkWire
 
 /// The blobs and parts that a store in memory holds: a value, so that a backup has them.
 struct BlobLog: Sendable {
@@ -56,11 +58,12 @@ struct BlobLog: Sendable {
         }
         let (scope, hash) = (part.name.scope, part.name.hash)
         scopes[scope]?.parts[part.place] = nil
+        let now = Date(milliseconds: moment)
         if let seen = scopes[scope]?.blobs[hash]?.blob.seen {
-            scopes[scope]?.blobs[hash]?.blob.seen = max(seen, moment)
+            scopes[scope]?.blobs[hash]?.blob.seen = max(seen, now)
             return false
         }
-        scopes[scope]?.blobs[hash] = (StoredBlob(hash: hash, size: part.size, seen: moment), bytes)
+        scopes[scope]?.blobs[hash] = (StoredBlob(hash: hash, size: part.size, seen: now), bytes)
         return true
     }
 }

@@ -37,7 +37,8 @@ struct ScopeLog: Sendable {
     var devices: [DeviceName: DeviceStanding] = [:]
     /// What devices have told of themselves, and when.
     var reports: [DeviceName: (report: DeviceReport, moment: Int64)] = [:]
-    /// What was deleted lately of entities that have a brake, by the bytes of who did and of the entity's name.
+    /// What was deleted lately of entities that have a brake, by the bytes of who did and of the entity's name; what
+    /// each caller has added lately, by an empty name.
     var deletes: [[[UInt8]]: (note: [UInt8], moment: Int64)] = [:]
     var lanes: [LaneName: Lane] = [:]
 

@@ -3,7 +3,7 @@ import TidemarkServer
 /// One scope as a read or a write sees it, on a log that is its own for so long.
 final class MemoryScope: ScopeWriter {
     var othersWait: Bool { false }
-    var holdsUpOthers: Bool { false }
+    var delaysOthers: Bool { false }
     let name: Scope
     let incarnation: Int64
     var log: MemoryLog

@@ -1,4 +1,6 @@
+import Foundation
 public import TidemarkServer
+import TidemarkWire
 
 /// Blobs are values in memory, and a backup has them as they were. A piece of a part may have any length.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
@@ -20,7 +22,7 @@ extension MemoryStore: BlobStore {
     /// Lists blobs.
     public func blobs(in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int) -> [StoredBlob] {
         let all = look { $0.blobs.scopes[scope]?.blobs.values.map(\.blob) ?? [] }
-        let found = all.filter { $0.hash > hash ?? "" && $0.seen < moment }.sorted { $0.hash < $1.hash }
+        let found = all.filter { $0.hash > hash ?? "" && $0.seen.milliseconds < moment }.sorted { $0.hash < $1.hash }
         return Array(found.prefix(max(0, limit)))
     }
 
@@ -119,7 +121,7 @@ extension MemoryStore: BlobStore {
         change { log in
             hashes.filter { hash in
                 guard let seen = log.blobs.scopes[scope]?.blobs[hash]?.blob.seen else { return true }
-                log.blobs.scopes[scope]?.blobs[hash]?.blob.seen = max(seen, moment)
+                log.blobs.scopes[scope]?.blobs[hash]?.blob.seen = max(seen, Date(milliseconds: moment))
                 return false
             }
         }
@@ -128,7 +130,9 @@ extension MemoryStore: BlobStore {
     /// Removes a blob.
     public func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) -> Bool {
         change { log in
-            guard let seen = log.blobs.scopes[scope]?.blobs[blob.hash]?.blob.seen, seen < moment else { return false }
+            guard let seen = log.blobs.scopes[scope]?.blobs[blob.hash]?.blob.seen, seen.milliseconds < moment else {
+                return false
+            }
             log.blobs.scopes[scope]?.blobs[blob.hash] = nil
             return true
         }

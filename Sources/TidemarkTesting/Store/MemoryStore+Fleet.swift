@@ -48,9 +48,9 @@ extension FleetQuery {
     private func rank(of device: FleetDevice) -> Int64 {
         switch order {
         case .behind: device.behind
-        case .seen: -device.seen.milliseconds
+        case .seen: Int64.zero.saturatingSubtracting(device.seen.milliseconds)
         case .pending: device.report?.pending ?? 0
-        case .oldest: device.oldestEdit.map { -$0.milliseconds } ?? .min
+        case .oldest: device.oldestEdit.map { Int64.zero.saturatingSubtracting($0.milliseconds) } ?? .min
         }
     }
 }

@@ -54,7 +54,7 @@ const char *faultdisk_directory(faultdisk *disk);
 void faultdisk_fail(faultdisk *disk, unsigned kinds, uint64_t n, int code, int again);
 
 // Calls go well again. A disk without power stays off.
-void faultdisk_heal(faultdisk *disk);
+void faultdisk_end_faults(faultdisk *disk);
 
 // The power goes off now: every call fails until somebody looks at a picture of the disk.
 void faultdisk_cut(faultdisk *disk);

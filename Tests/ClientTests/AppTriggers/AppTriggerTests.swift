@@ -59,7 +59,7 @@ struct AppTriggerTests {
             try await device.sql("INSERT INTO film_text(film_text) VALUES ('integrity-check')")
             let status = try await device.engine().status()
             #expect(try await status.rows.total == device.count("actor") + device.count("film"))
-            #expect(status.rows.pending == 0)
+            #expect(status.rows.outgoing == 0)
         }
     }
 
@@ -133,8 +133,8 @@ struct AppTriggerTests {
         #expect(try await first.rows("SELECT items FROM box") == ["0"])
     }
 
-    @Test("what is set aside with a scope comes back as it was, and nothing besides")
-    func givenBack() async throws {
+    @Test("what is orphaned with a scope comes back as it was, and nothing besides")
+    func replayed() async throws {
         let devices = try await pair()
         try await expectEqual(devices)
         let second = devices.second

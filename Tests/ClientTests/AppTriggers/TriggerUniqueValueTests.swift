@@ -3,7 +3,7 @@ import Testing
 
 @testable import Tidemark
 
-@Suite("A trigger that makes room for a unique value decides no contest (I2, T12)")
+@Suite("A trigger that makes room for a unique value decides between no candidates (I2, T12)")
 struct TriggerUniqueValueTests {
     /// One address of a person is the default: the app's trigger takes that from the others.
     private let schema = """

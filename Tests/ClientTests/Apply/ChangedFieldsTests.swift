@@ -140,7 +140,7 @@ struct ChangedFieldsTests {
         let (here, there) = try await pair(deletes: .lose)
         try await here.sql("DELETE FROM note")
         try await here.sync()
-        // Edited offline; it brings the record back.
+        // Edited offline; it revives the record.
         try await there.sql("UPDATE note SET rank = 2")
         try await there.sync()
         try await here.sync()

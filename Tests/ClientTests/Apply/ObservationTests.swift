@@ -29,4 +29,33 @@ struct ObservationTests {
         try await Device.sync(first, second)
         #expect(try await seen.next() == ["mine"])
     }
+
+    /// SQLite tells nothing of this table, so that the library has to. Observers hear of a commit before the write
+    /// returns: this test waits for nothing that may never come.
+    @Test("an observation of quarantined rows hears that the ids in one were rewritten, and nothing without a rewrite")
+    func quarantined() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql(
+            """
+            INSERT INTO tidemark_quarantine(entity, record, scope, reason, contends, fresh, data)
+            VALUES ('note', 'n1', 'w:1', 'no place', 1, 0, CAST('{"title":"local-1"}' AS BLOB))
+            """)
+        let seen = Locked<[String]>([])
+        let watch = DatabaseRegionObservation(tracking: Table("tidemark_quarantine")).start(
+            in: device.writer, onError: { Issue.record($0) },
+            onChange: { db in
+                let data = "SELECT CAST(data AS TEXT) FROM tidemark_quarantine"
+                do {
+                    let rows = try String.fetchAll(db, sql: data)
+                    seen.withLock { $0 += rows }
+                } catch { Issue.record(error) }
+            })
+        defer { watch.cancel() }
+        try await device.sql("INSERT INTO note (id) VALUES ('n2')")
+        #expect(seen.withLock { $0 } == [])
+        try await device.writer.write { db in
+            try QuarantinedRow.rewrite(db, "note", "n1", "w:1", data: Array(#"{"title":"17"}"#.utf8))
+        }
+        #expect(seen.withLock { $0 } == [#"{"title":"17"}"#])
+    }
 }

@@ -41,7 +41,7 @@ struct UnstorableIDTests {
         #expect(
             try await second.rows("SELECT * FROM note ORDER BY id") == first.rows("SELECT * FROM note ORDER BY id"))
         let rows = try await rows(second)
-        #expect((rows.quarantined, rows.pending, rows.confirmed) == (0, 0, 3))
+        #expect((rows.quarantined, rows.outgoing, rows.confirmed) == (0, 0, 3))
         #expect(try await second.engine().verify().isClean)
     }
 

@@ -101,7 +101,7 @@ struct AttachmentCallerTests {
         let running = Task { try await device.engine.run() }
         defer { running.cancel() }
         try await poll { await device.engine.attachmentRunner?.failures ?? 0 > 2 }
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await poll { try await device.state(of: photo) == .uploaded }
         try await poll { await device.engine.attachmentRunner?.failures == 0 }
     }

@@ -73,7 +73,7 @@ struct AttachmentDownloadTests {
         }
         try? await device.files.transfer()
         #expect(device.files.url(for: thumb) == nil, "What is not whole is not shown.")
-        blobs.heal()
+        blobs.endFaults()
         let next = try await PhotoDevice("bob", in: device.directory, blobs: blobs)
         try await next.files.transfer()
         #expect(try next.files.data(for: thumb) == Data(bytes))
@@ -109,7 +109,7 @@ struct AttachmentDownloadTests {
         try await device.sync()
         #expect(try await device.engine.status().pending == 0)
 
-        blobs.heal()
+        blobs.endFaults()
         try FileManager.default.removeItem(at: partial)
         try FileManager.default.moveItem(at: kept, to: partial)
         let before = blobs.bytesDown
@@ -186,12 +186,12 @@ struct AttachmentDownloadTests {
         device.blobs.fault { _ in TransportResponse(status: 404, headers: ["Content-Type": "text/html"]) }
         await #expect(throws: SyncError.self) { try await device.files.transfer() }
         #expect(try await device.state(of: thumb) == .remote, "No server has said that it lacks the bytes.")
-        device.blobs.heal()
+        device.blobs.endFaults()
         device.blobs.fault { _ in
             TransportResponse(status: 200, headers: ["Content-Type": "text/html"], body: Array("login".utf8))
         }
         await #expect(throws: SyncError.self) { try await device.files.transfer() }
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await device.transfer { try device.files.data(for: thumb) == Data(bytes) }
     }
 

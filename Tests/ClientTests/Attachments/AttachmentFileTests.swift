@@ -190,7 +190,7 @@ struct AttachmentFileTests {
         blobs.fault { _ in throw BlobServer.Cut() }
         let unsent = try await device.add(PhotoDevice.bytes(20_000, seed: 3), to: "n2")
         try? await device.files.transfer()
-        blobs.heal()
+        blobs.endFaults()
         try FileManager.default.removeItem(at: device.folder)
         let next = try await PhotoDevice(in: directory, blobs: blobs)
         try await next.files.transfer()

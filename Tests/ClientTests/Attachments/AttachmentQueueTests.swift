@@ -38,7 +38,7 @@ struct AttachmentQueueTests {
         }
         let rest = until - Int64(Date().timeIntervalSince1970 * 1000)
         #expect(rest > 14 * 60_000 && rest <= 15 * 60_000)
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await device.files.transfer()
         #expect(try await device.state(of: photo) == .uploaded)
     }
@@ -229,7 +229,7 @@ struct AttachmentQueueTests {
         let waiting = await updates.next()
         #expect(waiting?.uploads == 1)
         #expect(waiting?.bytesLeft == 20_000)
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await device.files.transfer()
         var last = waiting
         while last?.uploads != 0 { last = await updates.next() }

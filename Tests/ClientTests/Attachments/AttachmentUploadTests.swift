@@ -100,7 +100,7 @@ struct AttachmentUploadTests {
         }
         let photo = try await device.add(other, to: "n2")
         try? await device.files.transfer()
-        blobs.heal()
+        blobs.endFaults()
         let (before, asked) = (blobs.bytesUp, blobs.count("HEAD"))
         try await device.writer.write { try $0.execute(sql: "UPDATE tidemark_blob SET attempts = 0") }
         try await device.files.transfer()
@@ -137,7 +137,7 @@ struct AttachmentUploadTests {
             try await first.writer.write { try $0.execute(sql: "UPDATE tidemark_blob SET moving = 1") }
             #expect(try await first.state(of: photo) == .uploading(sent: 49_152))
         }
-        blobs.heal()
+        blobs.endFaults()
         let next = try await PhotoDevice(in: directory, blobs: blobs)
         try await next.files.transfer()
         #expect(try await next.state(of: photo) == .uploaded)
@@ -152,7 +152,7 @@ struct AttachmentUploadTests {
         blobs.fault { request in
             guard request.headers["Content-Range"]?.hasPrefix("bytes 32768-") == true else { return nil }
             blobs.dropParts()
-            blobs.heal()
+            blobs.endFaults()
             return nil
         }
         let photo = try await device.add(bytes, to: "n1")
@@ -209,7 +209,7 @@ struct AttachmentUploadTests {
         #expect(try await device.state(of: photo) == .failed(.tooLarge))
         try await device.files.transfer()
         #expect(device.blobs.count("PUT") == 1)
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await device.files.retry(photo)
         try await device.files.transfer()
         #expect(try await device.state(of: photo) == .uploaded)
@@ -227,11 +227,11 @@ struct AttachmentUploadTests {
             await #expect(throws: SyncError.self) { try await device.files.transfer() }
             #expect(try await device.state(of: photo) == .local)
             #expect(try await device.count("tidemark_attachment WHERE reason = '\(code)'") == 1)
-            device.blobs.heal()
+            device.blobs.endFaults()
         }
         device.blobs.fault { _ in throw BlobServer.Cut() }
         await #expect(throws: SyncError.self) { try await device.files.transfer() }
-        device.blobs.heal()
+        device.blobs.endFaults()
         try await device.files.transfer()
         #expect(try await device.state(of: photo) == .uploaded)
     }

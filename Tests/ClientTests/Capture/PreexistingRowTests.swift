@@ -25,7 +25,7 @@ struct PreexistingRowTests {
         try await Device(schema, tables: ["kind"], server: server, in: directory, name: name)
     }
 
-    private func expectSettled(_ devices: Device...) async throws {
+    private func expectConfirmed(_ devices: Device...) async throws {
         for device in devices {
             let rows = try await device.engine().status().rows
             #expect((rows.confirmed, rows.total) == (try await device.count("kind"), try await device.count("kind")))
@@ -51,11 +51,11 @@ struct PreexistingRowTests {
     func sameRows() async throws {
         let first = try await device("first")
         let waiting = try await first.engine().status().rows
-        #expect((waiting.pending, waiting.confirmed, waiting.total) == (3, 0, 3))
+        #expect((waiting.outgoing, waiting.confirmed, waiting.total) == (3, 0, 3))
         try await first.sync()
         let second = try await device("second")
         try await second.sync()
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
         for device in [first, second] { #expect(try await device.engine().conflicts().isEmpty) }
         #expect(try await second.rows(Self.rows).count == 3)
     }
@@ -73,7 +73,7 @@ struct PreexistingRowTests {
         )
         for device in [first, second, first] { try await device.sync() }
         #expect(try await first.count("kind") == 1103)
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
     }
 
     @Test("no row comes back from the server that the first device sent it to")
@@ -92,7 +92,7 @@ struct PreexistingRowTests {
         for device in [second, first] { try await device.sync() }
         let rows = [#""food"|"Meals"|"red""#, #""fun"|"Fun"|"green""#]
         for device in [first, second] { #expect(try await device.rows(Self.rows) == rows) }
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
         let conflicts = try await second.engine().conflicts()
         #expect(Set(conflicts.map(\.rule)) == [.firstCapture])
         #expect(conflicts.filter(\.isOpen).isEmpty)
@@ -115,11 +115,11 @@ struct PreexistingRowTests {
         try await second.sql(
             "UPDATE kind SET color = 'black' WHERE id = 'food'; DELETE FROM kind WHERE id = 'fun'")
         let rows = try await second.engine().status().rows
-        #expect((rows.pending, rows.confirmed, rows.total, rows.deletes) == (2, 0, 2, 1))
+        #expect((rows.outgoing, rows.confirmed, rows.total, rows.deletes) == (2, 0, 2, 1))
         for device in [second, first] { try await device.sync() }
         let expected = [#""food"|"Meals"|"black""#, #""rent"|"Meals"|"pink""#]
         for device in [first, second] { #expect(try await device.rows(Self.rows) == expected) }
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
     }
 
     @Test("where the server has nothing, edits, deletes and rows made anew before the first sync count")
@@ -135,7 +135,7 @@ struct PreexistingRowTests {
         try await second.sync()
         let expected = [#""food"|"Food"|"black""#, #""new"|"New"|"new""#, #""rent"|"Again"|"white""#]
         for device in [first, second] { #expect(try await device.rows(Self.rows) == expected) }
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
     }
 
     @Test("a table that each device's migration makes and fills, in a scope that is filled long since")
@@ -195,7 +195,7 @@ struct PreexistingRowTests {
         let conflicts = try await device.engine().conflicts()
         #expect(conflicts.allSatisfy { !$0.isOpen && $0.rule == .firstCapture })
         #expect(conflicts.isEmpty != isThereMeanwhile)
-        try await expectSettled(device)
+        try await expectConfirmed(device)
     }
 
     @Test("a column that the server's record lacks keeps what the row says, and it is sent")
@@ -211,7 +211,7 @@ struct PreexistingRowTests {
             #expect(try await device.rows(Self.rows).first == #""food"|"Meals"|"red""#)
         }
         #expect(try await newer.engine().conflicts().flatMap(\.fields).map(\.name) == ["title"])
-        try await expectSettled(newer, newest)
+        try await expectConfirmed(newer, newest)
     }
 
     @Test("what others commit between the comparison and the sending stands, and is listed", arguments: [false, true])
@@ -229,7 +229,7 @@ struct PreexistingRowTests {
         for device in [late, first] { #expect(try await device.rows(Self.rows).first == row) }
         let listed = try await late.engine().conflicts().filter { $0.rule == .firstCapture }.flatMap(\.fields)
         #expect(listed.contains { $0.name == "title" && $0.mine == .text("Food") })
-        try await expectSettled(late, first)
+        try await expectConfirmed(late, first)
     }
 
     @Test("one that cannot travel goes once it was edited", arguments: ["x'ff'", "hex(zeroblob(600000))"])
@@ -242,7 +242,7 @@ struct PreexistingRowTests {
         let other = try await self.device("other", "CREATE TABLE kind (id TEXT PRIMARY KEY, title TEXT, color TEXT)")
         try await other.sync()
         #expect(try await other.count("kind WHERE title = 'small'") == 3)
-        try await expectSettled(device, other)
+        try await expectConfirmed(device, other)
     }
 
     @Test("a deletion elsewhere takes along what refers to the row, and an edit of it is refused for all to see")
@@ -292,7 +292,7 @@ struct PreexistingRowTests {
             #expect(try await device.rows(Self.rows).first == #""food"|"Meals"|"red""#)
             #expect(try await device.engine().conflicts().filter(\.isOpen).isEmpty)
         }
-        try await expectSettled(first, second)
+        try await expectConfirmed(first, second)
     }
 
     @Test(
@@ -334,14 +334,14 @@ struct PreexistingRowTests {
             // Nobody has it but this device's user, who is asked.
             #expect(items.map { $0.prefix(3) } == ["j b"])
             #expect(try await other.items() == items)
-            let aside = try await device.engine().orphanedEdits()
-            #expect(aside.map(\.record) == ["i"])
-            #expect(aside.first?.fields["w"] == .text("b"))
+            let orphaned = try await device.engine().orphanedEdits()
+            #expect(orphaned.map(\.record) == ["i"])
+            #expect(orphaned.first?.fields["w"] == .text("b"))
             return
         }
         #expect(items.map { $0.prefix(3) } == ["i b", "j b"])
         #expect(try await other.items() == items)
-        for device in [device, other] { #expect(try await device.isSettled()) }
+        for device in [device, other] { #expect(try await device.isConfirmed()) }
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await Set(world.held("w:b").keys) == ["i", "j"])
     }

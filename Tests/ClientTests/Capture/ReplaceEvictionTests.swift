@@ -63,7 +63,7 @@ struct ReplaceEvictionTests {
     }
 
     @Test(
-        "the evicted row goes everywhere, the counts add up, and a repair brings nothing back",
+        "the evicted row goes everywhere, the counts add up, and a repair revives nothing",
         arguments: Eviction.allCases)
     func evicts(_ eviction: Eviction) async throws {
         let directory = try TestDirectory()

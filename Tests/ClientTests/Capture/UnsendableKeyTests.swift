@@ -124,7 +124,7 @@ struct UnsendableKeyTests {
         #expect(try await device.engine().status().tables["t"]?.confirmed == 1)
     }
 
-    @Test("one in a group holds up the others, and they go together")
+    @Test("one in a group blocks the others, and they go together")
     func grouped() async throws {
         let device = try await device([])
         let engine = try device.engine()

@@ -86,7 +86,7 @@ struct ConflictTests {
 
     // MARK: The later edit
 
-    @Test("The later edit wins whichever device syncs first, and the loser can bring its own back")
+    @Test("The later edit wins whichever device syncs first, and the loser can restore its own")
     func laterEdit() async throws {
         for earlyFirst in [true, false] {
             let pair = try await Pair(.state("note", conflict: .lastEditWins))
@@ -171,7 +171,7 @@ struct ConflictTests {
         try await pair.here.sql("UPDATE note SET title = 'mine', rank = 7")
     }
 
-    @Test("Deletes win: an edit that was lost to one is listed with all that was known, and can be brought back whole")
+    @Test("Deletes win: an edit that was lost to one is listed with all that was known, and can be made again whole")
     func deleteWins() async throws {
         for editFirst in [true, false] {
             let pair = try await Pair()
@@ -194,7 +194,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("Edits win: a delete that did not see one brings the row back, and says so")
+    @Test("Edits win: a delete that did not see one restores the row, and says so")
     func deleteLoses() async throws {
         let pair = try await Pair(.state("note", deletes: .lose))
         try await pair.share()
@@ -211,7 +211,7 @@ struct ConflictTests {
         #expect(try await pair.titles() == [])
     }
 
-    @Test("Edits win: an edit brings a deleted record back on every device, whole")
+    @Test("Edits win: an edit revives a deleted record on every device, whole")
     func editRevives() async throws {
         let pair = try await Pair(.state("note", deletes: .lose))
         try await pair.share()

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("A record that was deleted elsewhere leaves the screen and can be brought back (E8)")
+@Suite("A record that was deleted elsewhere leaves the screen and can be revived (E8)")
 struct DeletedElsewhereTests {
     private static let month = Duration.seconds(30 * 24 * 3600)
     private let directory: TestDirectory
@@ -39,7 +39,7 @@ struct DeletedElsewhereTests {
         return (here, engine, there)
     }
 
-    @Test("the last content is listed, and an undo brings it back on every device")
+    @Test("the last content is listed, and an undo revives the record on every device")
     func undo() async throws {
         let (here, engine, there) = try await pair()
         try await engine.syncNow()

@@ -75,13 +75,13 @@ struct DisconnectTests {
             Issue.record("unsent edits were taken along")
         } catch {
             let error = try #require(error as? SyncError)
-            #expect(error.code == .unsentEdits && error.detail.contains("2 to send"), "\(error)")
+            #expect(error.code == .unsentEdits && error.detail.contains("2 pending"), "\(error)")
         }
         #expect(try await device.rows("SELECT title FROM note") == ["\"mine\""])
         #expect(try await engine.syncNow().pushed == 2)
         try await device.sql("UPDATE note SET title = 'lost' WHERE id = 'n1'")
         let removed = try await engine.disconnectAndRemove(discardingUnsent: true)
-        #expect(removed.rows == 1 && removed.unsent.waiting == 1)
+        #expect(removed.rows == 1 && removed.unsent.pending == 1)
         #expect(try await objects().isEmpty)
         #expect(try await device.rows("SELECT id FROM note").isEmpty)
     }

@@ -100,7 +100,7 @@ struct EarlyRequestTests {
         #expect(await here.wire.bodies.count == before + 3)
         try await there.sync()
         #expect(try await there.count("note") == 5)
-        #expect(try await here.engine().status().isSettled)
+        #expect(try await here.engine().status().isConfirmed)
         // Each page goes on where the one before it ends, though that was not applied when it was asked for.
         #expect(try await here.count("tidemark_shadow_note") == 0)
         #expect(try await here.count("tidemark_known_version") == 0)

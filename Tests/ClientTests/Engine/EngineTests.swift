@@ -190,7 +190,7 @@ struct EngineTests {
         #expect(try await engine.status().lastError == nil)
     }
 
-    @Test("an operation that the server refuses is kept with its reason and holds nobody up")
+    @Test("an operation that the server refuses is kept with its reason and blocks nobody")
     func rejected() async throws {
         let directory = try TestDirectory()
         let store = try SQLiteStore(path: directory.url.appending(path: "strict.sqlite").path)
@@ -202,7 +202,7 @@ struct EngineTests {
         let report = try await engine.syncNow()
         #expect(report.pushed == 2)
         #expect(report.rejected == 1)
-        // The row is the server's again, and what was written is kept aside.
+        // The row is the server's again, and what was written is kept in the list.
         #expect(try await device.count("locked") == 0)
         let rejected = try await engine.rejectedOperations()
         #expect(rejected.map(\.code) == ["entity_unknown"])

@@ -39,7 +39,7 @@ struct BackfillCatchUpTests {
         #expect(try await device.count("item WHERE mood = 'merry'") == 1)
         try await device.sync()
         #expect(try await device.count("item WHERE mood = 'merry'") == 2)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a first filling that an update of the app interrupts ends with the new column in every row")

@@ -47,7 +47,7 @@ struct AnswerLimitTests {
         }
     }
 
-    @Test("edits whose verdicts had no room are brought back like any, should the history be lost (I11)")
+    @Test("edits whose verdicts had no room are replayed like any, should the history be lost (I11)")
     func brought() async throws {
         var limits = Limits()
         limits.resultBytes = 25_000
@@ -96,7 +96,7 @@ struct AnswerLimitTests {
         #expect(try await spread.held("w:b").count == 6)
         #expect(try await spread.held("w:a").isEmpty)
         #expect(try await device.count("item WHERE w = 'b' AND note = 'n++'") == 6)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("conflicts that could not be told at once are told one after the other, and no edit is lost")

@@ -59,7 +59,7 @@ struct RecordFetchTests {
         #expect(try await device.count("note") == 3)
     }
 
-    @Test("a page that was on its way when the rows were fetched brings nothing older back")
+    @Test("a page that was on its way when the rows were fetched restores nothing older")
     func latePage() async throws {
         let directory = try TestDirectory()
         let server = try await server(directory)

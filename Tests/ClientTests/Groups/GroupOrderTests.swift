@@ -84,10 +84,10 @@ struct GroupOrderTests {
                     """)
         }
         for _ in 0..<2 { _ = try? await engine.syncNow() }
-        #expect(try await engine.status().unnamed == 2)
+        #expect(try await engine.status().blocked == 2)
         await world.gate.open()
         for _ in 0..<3 { try await engine.syncNow() }
-        #expect(try await engine.status().unnamed == 0)
+        #expect(try await engine.status().blocked == 0)
         #expect(try await here.count("tidemark_shadow_account") + here.count("tidemark_shadow_transfer") == 0)
         let groups = await world.gate.bodies.filter { $0.contains("\"group\"") }
         #expect(groups.map { $0.components(separatedBy: "\"group\":").count } == [3])
@@ -106,7 +106,7 @@ struct GroupOrderTests {
         }
         try await engine.syncNow()
         #expect(try await engine.rejectedOperations().count == 2)
-        #expect(try await engine.status().unnamed == 0)
+        #expect(try await engine.status().blocked == 0)
         try await here.sql("UPDATE account SET note = 'mended'")
         for _ in 0..<2 { try await engine.syncNow() }
         #expect(try await engine.rejectedOperations().isEmpty)
@@ -114,7 +114,7 @@ struct GroupOrderTests {
         #expect(try await world.there.count("transfer JOIN account ON account.id = source") == 1)
     }
 
-    @Test("a member that waits for a refused record holds all, and the list of refused edits names them")
+    @Test("a member that a refused record blocks blocks all, and the list of refused edits names them")
     func held() async throws {
         let world = try await world(
             [.state("account", ids: .server)],
@@ -158,7 +158,7 @@ struct GroupOrderTests {
         for _ in 0..<2 { try await here.sync() }
         for _ in 0..<2 { try await there.sync() }
         #expect(try await there.items() == ["x b new", "y a new"])
-        #expect(try await here.isSettled())
+        #expect(try await here.isConfirmed())
         try await here.engine().atomically { db in
             try db.execute(sql: "UPDATE item SET title = 'later' WHERE id = 'y'")
         }

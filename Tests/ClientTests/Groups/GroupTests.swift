@@ -73,7 +73,7 @@ struct GroupTests {
         #expect(try await here.count("tidemark_shadow_account") == 0)
     }
 
-    @Test("where one edit is refused, all are taken off the screen and set aside together")
+    @Test("where one edit is refused, all are taken off the screen and rejected together")
     func refused() async throws {
         let (here, there) = try await world()
         try await here.move(10, "t1", note: long)
@@ -138,7 +138,7 @@ struct GroupTests {
         #expect(try await there.balances == ["1", "1", "1", "1", "90", "10"])
     }
 
-    @Test("one that no request of the server's can carry is set aside whole, and others go on")
+    @Test("one that no request of the server's can carry is rejected whole, and others go on")
     func tooLarge() async throws {
         let (here, there) = try await world(operations: 2)
         try await here.move(10, "t1")

@@ -173,7 +173,7 @@ struct TemporaryIDTests {
         try await device.sync()
         try await device.sync()
         let engine = try device.engine()
-        #expect(try await engine.status().unnamed == 1)
+        #expect(try await engine.status().blocked == 2)
         let refused = try await engine.rejectedOperations()
         #expect(refused.map(\.entity) == ["order"])
         #expect(refused.first?.dependants.map(\.entity) == ["line"])
@@ -190,7 +190,7 @@ struct TemporaryIDTests {
         let id = try await device.assigned(number(1))
         #expect(try await device.rows("SELECT order_id FROM line") == ["\(id)"])
         #expect(try await engine.rejectedOperations().isEmpty)
-        #expect(try await engine.status().unnamed == 0)
+        #expect(try await engine.status().blocked == 0)
         #expect(try await device.rows("SELECT extra FROM remark") == [#""{\"orders\":[{\"id\":\#(id)}]}""#])
         #expect(try await device.count("tidemark_shadow_line") == 0)
     }
@@ -250,7 +250,7 @@ struct TemporaryIDTests {
     }
 
     @Test("after a lost history a record gets its id again, whoever is there first", arguments: [false, true])
-    func healed(othersFirst: Bool) async throws {
+    func replayed(othersFirst: Bool) async throws {
         let server = try RestorableServer(entities: shopEntities)
         let here = try await server.device("a", schema: shopSchema, synced: shopTables)
         let there = try await server.device("b", schema: shopSchema, synced: shopTables)

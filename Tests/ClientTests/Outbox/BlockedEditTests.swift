@@ -128,7 +128,7 @@ struct BlockedEditTests {
         }
     }
 
-    @Test("A row that this device cannot send holds up what refers to it, until it is mended")
+    @Test("A row that this device cannot send blocks what refers to it, until it is mended")
     func unsendable() async throws {
         let (device, server) = try await device()
         let engine = try device.engine()

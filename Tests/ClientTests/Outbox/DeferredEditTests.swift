@@ -54,11 +54,11 @@ struct DeferredEditTests {
         await expectFull(device)
         let posts = await device.wire.bodies.count { $0.contains(#""number":"#) }
         #expect(posts == 2, "the parent, and what depends on it; neither again")
-        #expect(try await device.engine().status().rows.pending == 2)
+        #expect(try await device.engine().status().rows.outgoing == 2)
         await device.wire.connect(
             to: InProcessTransport(to: SyncServer(store: store)) { _ in .readWrite(as: "ada") })
         try await device.sync()
-        #expect(try await device.engine().status().rows.pending == 0)
+        #expect(try await device.engine().status().rows.outgoing == 0)
         #expect(try await store.read(Device.scope) { $0.state.size.rows } == 3)
     }
 
@@ -92,7 +92,7 @@ struct DeferredEditTests {
         }
         #expect(try await sealed(at: until - 1) == 0)
         #expect(try await device.writer.read { db in try !Pending.exists(db, schema, Device.scope) })
-        #expect(try await device.engine().status().rows.pending == 3)
+        #expect(try await device.engine().status().rows.outgoing == 3)
         #expect(try await sealed(at: until) == 3)
     }
 
@@ -106,7 +106,7 @@ struct DeferredEditTests {
         #expect(try await b.count("note") == 4)
         #expect(try await a.count("note") == 6)
         var status = try await a.engine().status()
-        #expect((status.pending, status.rows.pending, status.rows.confirmed, status.rejected) == (2, 2, 4, 0))
+        #expect((status.pending, status.rows.outgoing, status.rows.confirmed, status.rejected) == (2, 2, 4, 0))
         #expect(status.lastError?.code == .quotaExceeded)
         try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n3'")
         try await b.sync()
@@ -116,7 +116,7 @@ struct DeferredEditTests {
         #expect(try await b.rows(titles) == [#""n1"|"mine""#, #""n3"|"b""#, #""n4"|"a""#])
         #expect(try await a.rows(titles) == [#""n1"|"mine""#, #""n3"|"b""#, #""n4"|"a""#, #""n6"|"a""#])
         status = try await a.engine().status()
-        #expect((status.pending, status.rows.pending) == (1, 1))
+        #expect((status.pending, status.rows.outgoing) == (1, 1))
     }
 
     @Test("it goes again when its time has come, when the app asks, and where it was edited")

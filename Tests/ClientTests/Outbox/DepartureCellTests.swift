@@ -61,7 +61,7 @@ struct DepartureCellTests {
     }
 
     @Test(
-        "the scope goes",
+        "the scope that it leaves goes",
         .records(
             "place abandoned, orphaned", "place leaving, orphaned", "place leavingSealed, orphaned",
             "place left, orphaned"))

@@ -58,7 +58,7 @@ struct InFlightTests {
         #expect(try await device.engine().conflicts().isEmpty)
     }
 
-    @Test("an edit of an own row whose insert was not answered does not bring it back after its delete (I6)")
+    @Test("an edit of an own row whose insert was not answered does not revive it after its delete (I6)")
     func editAfterDelete() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)

@@ -194,18 +194,18 @@ struct OutboxBatcherOrderTests {
             }
             let engine = try device.engine()
             for _ in 0..<2 { try await engine.syncNow() }
-            #expect(try await engine.status().unnamed == 2)
+            #expect(try await engine.status().blocked == 2)
             #expect(try await device.sealed() == [])
             try await device.sql(isDeleted ? "DELETE FROM task WHERE id = 2" : "UPDATE task SET project = NULL")
             for _ in 0..<2 { try await engine.syncNow() }
-            #expect(try await engine.status().unnamed == 0)
+            #expect(try await engine.status().blocked == 0)
             #expect(try await device.count("tidemark_shadow_remark") == 0)
         }
         #expect(try await served(server) == ["remark|r|1", "remark|s|2", "task|1|NULL"])
     }
 
-    @Test("what is brought back after a loss holds up what depends on it, and nothing else")
-    func broughtBack() async throws {
+    @Test("what is replayed after a loss blocks what depends on it, and nothing else")
+    func replayed() async throws {
         let (device, _) = try await device()
         try await device.sql("INSERT INTO project VALUES ('p', 'lost')")
         _ = try await device.seal(lane: "lane-before")

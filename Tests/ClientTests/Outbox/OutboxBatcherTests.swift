@@ -105,7 +105,7 @@ struct OutboxBatcherTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("a record that cannot travel is set aside with the reason and holds nobody up")
+    @Test("a record that cannot travel is rejected with the reason and blocks nobody")
     func unsendable() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql(

@@ -27,7 +27,7 @@ struct OutboxHistoryTests {
         """
     }
 
-    @Test("A block gives its operations back as they were, every column")
+    @Test("A block returns its operations as they were, every column")
     func roundTrip() async throws {
         let (_, a, _) = try await RestorableServer.pair()
         // Fewer than the usual block has are left where they are.
@@ -226,7 +226,7 @@ struct OutboxHistoryTests {
         for other in contents.dropFirst() { #expect(other == contents[0]) }
     }
 
-    @Test("A delete that did not see an edit out of a block lists the edit as lost, and it can be brought back")
+    @Test("A delete that did not see an edit out of a block lists the edit as lost, and it can be made again")
     func lostEdit() async throws {
         let (_, a, b) = try await RestorableServer.pair(sharing: "INSERT INTO note(id, title) VALUES ('n1', 'base')")
         let engine = try a.engine(Self.eager)
@@ -299,7 +299,7 @@ struct OutboxHistoryTests {
     func block() throws {
         let queue = try DatabaseQueue()
         try queue.write { db in
-            try db.execute(sql: Outbox.schema)
+            try db.execute(sql: LibrarySchema.outbox)
             let numbers: [Int64] = [1, .max, .min, -1, 0]
             for (index, number) in numbers.enumerated() {
                 try db.execute(

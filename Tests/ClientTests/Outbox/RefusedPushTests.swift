@@ -28,7 +28,7 @@ struct RefusedPushTests {
             transport: Strict(inner: device.wire, trouble: trouble, isRefused: isRefused))
     }
 
-    @Test("one edit that no request goes through with is found and set aside, and the others go", arguments: 1...9)
+    @Test("one edit that no request goes through with is found and rejected, and the others go", arguments: 1...9)
     func blocker(place: Int) async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         for number in 1...9 { try await device.sql("INSERT INTO note (id) VALUES ('n\(number)')") }
@@ -61,7 +61,7 @@ struct RefusedPushTests {
         #expect(try await engine.status().pending == 0)
     }
 
-    @Test("one answer that is about a request and not its edit sets nothing aside", arguments: [1, 2])
+    @Test("one answer that is about a request and not its edit rejects nothing", arguments: [1, 2])
     func once(count: Int) async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sync()
@@ -69,7 +69,7 @@ struct RefusedPushTests {
         await device.wire.next { _, _ in Trouble.problem(.malformedRequest) }
         try await device.sync()
         #expect(try await device.engine().rejectedOperations().isEmpty)
-        #expect(try await device.engine().status().isSettled)
+        #expect(try await device.engine().status().isConfirmed)
     }
 
     @Test("a group goes or stays whole")
@@ -102,7 +102,7 @@ struct RefusedPushTests {
         #expect(try await device.engine().state(of: "note", id: "n1") == .confirmed)
     }
 
-    @Test("an answer that is not in the server's own words sets nothing aside, and is a failure like any other")
+    @Test("an answer that is not in the server's own words rejects nothing, and is a failure like any other")
     func foreign() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")

@@ -174,7 +174,7 @@ struct SealedRunTests {
         try await device.sql("UPDATE item SET title = 'edited' WHERE id = 'r001'; DELETE FROM item WHERE id = 'r002'")
         let rows = try #require(try await device.engine().status().tables["item"])
         #expect(rows.total == Self.count - 1)
-        #expect((rows.pending, rows.confirmed, rows.deletes) == (Self.count - 1, 0, 1))
+        #expect((rows.outgoing, rows.confirmed, rows.deletes) == (Self.count - 1, 0, 1))
     }
 
     @Test("a sealed run is dropped only whole and untouched, and else its rows get the shadows of sealed rows")

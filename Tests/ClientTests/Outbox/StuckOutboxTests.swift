@@ -32,7 +32,7 @@ struct StuckOutboxTests {
         #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 3)
     }
 
-    @Test("an operation that no request can carry is set aside, and those behind it go on")
+    @Test("an operation that no request can carry is rejected, and those behind it go on")
     func tooLargeAlone() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         let large = String(repeating: "x", count: 100_000)
@@ -104,7 +104,7 @@ struct StuckOutboxTests {
         #expect(try await engine.status().lastError?.code == .scopeForbidden)
     }
 
-    @Test("any number of marks that are no edits does not hold up the edit behind them")
+    @Test("any number of marks that are no edits does not block the edit behind them")
     func noEdits() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -177,7 +177,7 @@ struct StuckOutboxTests {
         #expect(await device.wire.bodies.prefix(2).allSatisfy { $0.contains("\"lane\":\(lane)") })
     }
 
-    @Test("a verdict that comes behind the record's deletion does not bring it back (T3, T9)")
+    @Test("a verdict that comes behind the record's deletion does not revive it (T3, T9)")
     func lateVerdict() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.apply(Device.page([Device.upsert("note", "n1", 5, #"{"title":"a"}"#)], head: 7))

@@ -37,11 +37,7 @@ struct LongAbsenceTests {
             try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: name)
         }
 
-        func head() async throws -> Int64 {
-            let bytes = try await server.changes(in: "w:1", since: nil, limit: 1, access: .read(as: "ada"))
-            let answer = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
-            return (answer?["head"] as? NSNumber)?.int64Value ?? -1
-        }
+        func head() async throws -> Int64 { try await server.head() }
     }
 
     @Test("Edits, deletes and a lost answer on both sides of the window")

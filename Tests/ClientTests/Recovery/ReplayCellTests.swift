@@ -38,7 +38,7 @@ struct ReplayCellTests {
     }
 
     @Test(
-        "a write",
+        "a replayed write that is refused, or has met another, ends as its verdict says",
         .records(
             "in flight replayedWrite, verdict conflict, gone", "in flight replayedWrite, verdict rejected, present"))
     func write() async throws {
@@ -51,7 +51,7 @@ struct ReplayCellTests {
     }
 
     @Test(
-        "a delete",
+        "a replayed delete that is refused ends as its verdict says",
         .records(
             "in flight replayedDelete, verdict rejected, gone", "in flight replayedDelete, verdict rejected, present",
             "in flight replayedDelete, verdict rejected, same"))
@@ -65,7 +65,7 @@ struct ReplayCellTests {
     }
 
     @Test(
-        "none, since its scope goes",
+        "a replayed edit without a verdict is orphaned with its scope",
         .records(
             "in flight replayedDelete, orphaned", "in flight replayedWrite, orphaned"))
     func removed() async throws {

@@ -7,10 +7,10 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("A store that went back in time: devices bring back what they had done (I11, T19)")
+@Suite("A store that went back in time: devices replay what they had done (I11, T19)")
 struct RestoredServerTests {
     /// Syncs these devices in turn, and expects that all hold the same and have nothing left to do.
-    private func expectHealed(_ server: RestorableServer, after devices: Device...) async throws {
+    private func expectRecovered(_ server: RestorableServer, after devices: Device...) async throws {
         for device in devices { try await device.sync() }
         let contents = try await server.contents()
         for other in contents.dropFirst() { #expect(other == contents[0]) }
@@ -43,13 +43,13 @@ struct RestoredServerTests {
         }
         let report = try await a.engine().syncNow()
         #expect(report.pushed == 7)
-        try await expectHealed(server, after: b, a)
+        try await expectRecovered(server, after: b, a)
         #expect(
             try await b.rows("SELECT id, title, body FROM note ORDER BY id") == [
                 "\"m1\"|\"answered\"|\"not sent\"", "\"n1\"|\"answered\"|\"on its way\"", "\"n3\"|\"old\"|NULL",
             ])
         #expect(try await b.rows("SELECT id, name FROM tag ORDER BY id") == ["7|\"answered\"", "8|\"not sent\""])
-        // What is there again is not brought back again.
+        // What is there again is not replayed again.
         let head = try await server.head()
         try await Device.sync(a, b)
         #expect(try await server.head() == head)
@@ -60,11 +60,11 @@ struct RestoredServerTests {
         let (server, a, b) = try await RestorableServer.pairWithLaterEdit()
         try await server.restore()
         for device in aFirst ? [a, b, a] : [b, a, b] { try await device.sync() }
-        try await expectHealed(server)
+        try await expectRecovered(server)
         #expect(try await a.rows("SELECT title, body FROM note") == ["\"later\"|\"a\""])
     }
 
-    @Test("what is edited while a scope is filled after a loss does not keep the rest of a row that nobody brings back")
+    @Test("what is edited while a scope is filled after a loss does not keep the rest of a row that nobody replays")
     func editedWhileFilled() async throws {
         let long = String(repeating: "x", count: 200)
         let (server, a, b) = try await RestorableServer.pair(
@@ -113,7 +113,7 @@ struct RestoredServerTests {
         try await server.restore()
         // It has a version of its own by then in the place of the lost one.
         try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) }
-        try await expectHealed(server, after: a, b, a)
+        try await expectRecovered(server, after: a, b, a)
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
@@ -132,7 +132,7 @@ struct RestoredServerTests {
         for _ in 0..<2 { _ = try? await a.sync() }
         if !hasGrown { try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) } }
         await a.wire.connect(to: InProcessTransport(to: server.server) { _ in .readWrite(as: "ada") })
-        try await expectHealed(server, after: a, b, a)
+        try await expectRecovered(server, after: a, b, a)
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
@@ -176,7 +176,7 @@ struct RestoredServerTests {
         #expect(await seen.rows.allSatisfy { $0 == shown })
         #expect(
             try await a.rows("SELECT id, title, body, rank FROM note WHERE id IN ('n1', 'x3') ORDER BY id") == shown)
-        try await expectHealed(server)
+        try await expectRecovered(server)
     }
 
     @Test("a record that was made anew, and deleted before anybody heard of the loss, stays deleted (I1)")
@@ -226,7 +226,7 @@ struct RestoredServerTests {
         try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'; INSERT INTO tag VALUES (1, 'b')")
         try await Device.sync(b, a)
         try await server.lose()
-        try await expectHealed(server, after: a, b, a)
+        try await expectRecovered(server, after: a, b, a)
         #expect(try await a.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"b\"", "\"n2\"|\"a\""])
         #expect(try await a.count("tag") == 1)
     }
@@ -240,10 +240,10 @@ struct RestoredServerTests {
         try await server.changeKey()
         try await Device.sync(a, b, a)
         #expect(try await server.head() == head + 1)
-        try await expectHealed(server)
+        try await expectRecovered(server)
     }
 
-    @Test("a store that goes back twice, the second time before what was brought back was answered")
+    @Test("a store that goes back twice, the second time before what was replayed was answered")
     func twice() async throws {
         let (server, a, b) = try await RestorableServer.pair(
             sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
@@ -254,7 +254,7 @@ struct RestoredServerTests {
         try await b.sync()
         try await server.restore()
         try await a.sync()
-        // The device brings its edits back, but hears of no verdict.
+        // The device replays its edits, but hears of no verdict.
         for _ in 0..<3 {
             await b.wire.next { request, inner in
                 let answer = try await inner.send(request)
@@ -264,7 +264,7 @@ struct RestoredServerTests {
         }
         for _ in 0..<3 { _ = try? await b.sync() }
         try await server.restore()
-        try await expectHealed(server, after: a, b, a, b)
+        try await expectRecovered(server, after: a, b, a, b)
         #expect(
             try await a.rows("SELECT id, title, body FROM note ORDER BY id") == [
                 "\"n1\"|\"b\"|NULL", "\"n2\"|\"old\"|\"b\"",
@@ -289,7 +289,7 @@ struct RestoredServerTests {
         try await b.sync()
         #expect(try await b.rows("SELECT title, body, rank FROM note") == ["\"new\"|\"mine\"|NULL"])
         try await a.sync()
-        try await expectHealed(server)
+        try await expectRecovered(server)
         #expect(try await b.rows("SELECT complete FROM tidemark_scope") == ["3"])
     }
 
@@ -315,7 +315,7 @@ struct RestoredServerTests {
         try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n0", ["rank": 2]) }
         try await a.sync()
         #expect(try await a.rows("SELECT rank FROM note ORDER BY id") == ["2", "0", "0", "0", "0", "0"])
-        try await expectHealed(server)
+        try await expectRecovered(server)
     }
 
     private static let family = """
@@ -323,7 +323,7 @@ struct RestoredServerTests {
         CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT REFERENCES note(id));
         """
 
-    @Test("what is brought back needs its parents by their new numbers", arguments: [false, true])
+    @Test("what is replayed needs its parents by their new numbers", arguments: [false, true])
     func needs(isPutOff: Bool) async throws {
         let server = try RestorableServer()
         let a = try await server.device("a", schema: Self.family)
@@ -352,7 +352,7 @@ struct RestoredServerTests {
         try await engine.syncNow()
         try await b.sync()
         #expect(try await a.rows("SELECT id, name FROM tag") == ["1|\"p\""])
-        try await expectHealed(server)
+        try await expectRecovered(server)
         #expect(try await b.rows("SELECT id, name FROM tag") == ["1|\"p\""])
         #expect(try await b.count("note WHERE id = 'p'") == 1)
     }

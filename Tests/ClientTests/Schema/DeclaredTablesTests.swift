@@ -39,7 +39,7 @@ struct DeclaredTablesTests {
         #expect(try await declared(queue).last == tables[1])
     }
 
-    @Test("a scope that nothing came of is let go of with its rule, the rows stay; one that has edits aside is not")
+    @Test("a scope that nothing came of is let go of with its rule, the rows stay; one that has orphaned edits is not")
     func released() async throws {
         let queue = try DatabaseQueue()
         try await queue.write { db in

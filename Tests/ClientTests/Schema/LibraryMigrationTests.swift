@@ -70,7 +70,7 @@ struct LibraryMigrationTests {
     private static let nine = """
         DROP VIEW tidemark_attachment;
         ALTER TABLE tidemark_blob DROP COLUMN stored_at;
-        \(BlobFiles.view)
+        \(LibrarySchema.attachmentView)
         UPDATE tidemark_meta SET value = '9' WHERE key = 'schema';
         """
 

@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Access that is lost takes exactly its rows, and gives edits back with them (I7, I9, T10, T24, T25)")
+@Suite("Access that is lost takes exactly its rows, and replays edits once they are back (I7, I9, T10, T24, T25)")
 struct AccessLostTests {
     /// A device with two rows in a and one in b, all of it known to the server.
     private func start() async throws -> (MultiScopeWorld, Device) {
@@ -45,7 +45,7 @@ struct AccessLostTests {
         try await syncWithout("w:a", device, saying: gone)
         #expect(try await device.items() == ["o b x", "p b new"])
         #expect(try await world.held("w:b").keys.sorted() == ["o", "p"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
         for table in ["known_version", "cascade", "refetch"] {
             #expect(try await device.count("tidemark_\(table)") == 0)
         }
@@ -72,11 +72,11 @@ struct AccessLostTests {
         #expect(held["i"]?["note"] == "mine")
         #expect(try await device.engine().orphanedEdits().isEmpty)
         #expect(try await device.engine().status().scopes["w:a"]?.accessLost == nil)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("what cannot be given back stays in the list with its reason, until the app lets go of it")
-    func notGivenBack() async throws {
+    @Test("what cannot be replayed stays in the list with its reason, until the app lets go of it")
+    func notReplayed() async throws {
         let (world, device) = try await start()
         try await device.sql("UPDATE item SET title = 'mine' WHERE id = 'i'; UPDATE item SET slug = 's' WHERE id = 'j'")
         await world.withdrawn.insert("w:a")
@@ -91,7 +91,7 @@ struct AccessLostTests {
         #expect(left.allSatisfy { $0.reason?.isEmpty == false })
         for edit in left { try await device.engine().discard(edit) }
         #expect(try await device.engine().orphanedEdits().isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a row on its way out of the lost scope arrives; one on its way in is back where it was, and moves later")
@@ -104,14 +104,14 @@ struct AccessLostTests {
         #expect(try await device.items() == ["i b away", "o b x"])
         _ = try? await device.sync()
         #expect(try await world.held("w:b").keys.sorted() == ["i", "o"])
-        let aside = try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }
-        #expect(aside.sorted() == ["delete i", "insert o"])
+        let orphaned = try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }
+        #expect(orphaned.sorted() == ["delete i", "insert o"])
         await world.withdrawn.remove("w:a")
         for _ in 0..<2 { try await device.sync() }
         #expect(try await world.held("w:a").keys.sorted() == ["j", "k", "o"])
         #expect(try await world.held("w:b").keys.sorted() == ["i"])
         #expect(try await device.items() == ["i b away", "j a x", "k a x", "o a x"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("losing the new scope between the halves of a move puts the row back")
@@ -125,16 +125,16 @@ struct AccessLostTests {
         try await syncWithout("w:b", device)
         #expect(try await device.items() == ["i a x", "j a x", "k a x"])
         #expect(try await world.held("w:a").keys.sorted() == ["i", "j", "k"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
         await world.withdrawn.remove("w:b")
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.items() == ["i b x", "j a x", "k a x", "o b x"])
         #expect(try await world.held("w:a").keys.sorted() == ["j", "k"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("losing the old scope between the halves of a move keeps the delete for later")
-    func departureAside() async throws {
+    func departureReplayed() async throws {
         let (world, device) = try await start()
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
         try await device.sync(["w:b"])
@@ -300,6 +300,6 @@ struct AccessLostTests {
         try await device.sync()
         #expect(try await device.items() == ["i a mine", "j a x", "k a x", "o b x"])
         #expect(try await world.held("w:a")["i"]?["title"] == "mine")
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 }

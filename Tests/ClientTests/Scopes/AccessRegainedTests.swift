@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What was set aside is given back as it was meant, and takes no record with it (I7, T24, T25)")
+@Suite("What was orphaned is replayed as it was meant, and takes no record with it (I7, T24, T25)")
 struct AccessRegainedTests {
     private static let refusal = EntityRule("item") { edit in
         edit.scope == "w:b" && !edit.isDelete ? .reject(code: "not_here", detail: "d") : .accept
@@ -28,7 +28,7 @@ struct AccessRegainedTests {
         #expect(error?.code == .scopeForbidden)
     }
 
-    private func aside(_ device: Device) async throws -> [String] {
+    private func orphaned(_ device: Device) async throws -> [String] {
         try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }.sorted()
     }
 
@@ -43,7 +43,7 @@ struct AccessRegainedTests {
             #expect(try await device.count("tidemark_quarantine WHERE move = 1") == 1)
         }
         try await lose("w:a", world, device)
-        #expect(try await aside(device) == ["delete i"])
+        #expect(try await orphaned(device) == ["delete i"])
         try await device.sync(["w:b"])
         #expect(try await device.items() == [])
         #expect(try await device.engine().rejectedOperations().map(\.record) == ["i"])
@@ -51,8 +51,8 @@ struct AccessRegainedTests {
         for _ in 0..<2 { try await device.sync() }
         #expect(try await world.held("w:a")["i"]?["title"] == "x")
         #expect(try await device.items() == ["i a x"])
-        #expect(try await aside(device).isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await orphaned(device).isEmpty)
+        #expect(try await device.isConfirmed())
     }
 
     @Test(
@@ -63,7 +63,7 @@ struct AccessRegainedTests {
         try await device.sql("UPDATE item SET w = 'b', title = 'away'")
         for scope in ["w:a", "w:b"] as [Scope] { try await lose(scope, world, device) }
         #expect(try await device.items() == [])
-        #expect(try await aside(device) == ["delete i", "insert i"])
+        #expect(try await orphaned(device) == ["delete i", "insert i"])
         for scope in (oldFirst ? ["w:a", "w:b"] : ["w:b", "w:a"]) as [Scope] {
             await world.withdrawn.remove(scope)
             try await device.sync([scope])
@@ -74,11 +74,11 @@ struct AccessRegainedTests {
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b")["i"]?["title"] == "away")
         #expect(try await device.items() == ["i b away"])
-        #expect(try await aside(device).isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await orphaned(device).isEmpty)
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("a departure that is given back is the second half of a move: children elsewhere stay")
+    @Test("a departure that is replayed is the second half of a move: children elsewhere stay")
     func departureIsMove() async throws {
         let (world, device) = try await start()
         let other = try await world.device("e", scopes: ["w:a"])
@@ -103,14 +103,14 @@ struct AccessRegainedTests {
         _ = try? await device.sync(["w:a"])
         try await device.sql("DELETE FROM item WHERE id = 'j'; UPDATE item SET w = 'b' WHERE id = 'k'")
         try await lose("w:a", world, device)
-        #expect(try await aside(device) == ["delete j", "delete k"])
+        #expect(try await orphaned(device) == ["delete j", "delete k"])
         try await device.sync(["w:b"])
         await world.withdrawn.remove("w:a")
         for _ in 0..<2 { try await device.sync() }
         #expect(try await world.held("w:a").keys.sorted() == ["i"])
         #expect(try await world.held("w:b").keys.sorted() == ["k"])
         #expect(try await device.items() == ["i a x", "k b x"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     private static func answer(_ code: ProblemCode) -> Wire.Step {
@@ -122,9 +122,9 @@ struct AccessRegainedTests {
     }
 
     @Test(
-        "what is being brought back to a restored server is set aside when the access goes, and comes back with it",
+        "what is being replayed to a restored server is orphaned when the access goes, and comes back with it",
         arguments: [false, true])
-    func healing(afterSnapshot: Bool) async throws {
+    func replaying(afterSnapshot: Bool) async throws {
         let server = try RestorableServer()
         let a = try await server.device("a")
         try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
@@ -153,7 +153,7 @@ struct AccessRegainedTests {
         #expect(try await server.leftovers() == 0)
     }
 
-    @Test("a table that the engine does not name loses its rows too, its edits are set aside, and all comes back")
+    @Test("a table that the engine does not name loses its rows too, its edits are orphaned, and all comes back")
     func unnamedTable() async throws {
         let (world, device) = try await start()
         try await device.sql("INSERT INTO part VALUES ('p', 'a', 'i'), ('q', 'b', NULL)")
@@ -166,13 +166,13 @@ struct AccessRegainedTests {
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await device.count("part WHERE w = 'a'") == 0)
         #expect(try await device.count("part WHERE w = 'b'") == 1)
-        #expect(try await aside(device) == ["update p"])
+        #expect(try await orphaned(device) == ["update p"])
         await world.withdrawn.remove("w:a")
         try await engine.syncNow()
         #expect(try await device.count("part WHERE w = 'a'") == 0)
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.count("part WHERE id = 'p' AND item IS NULL") == 1)
-        #expect(try await aside(device).isEmpty)
+        #expect(try await orphaned(device).isEmpty)
         #expect(try await device.count("tidemark_shadow_part") == 0)
     }
 
@@ -206,7 +206,7 @@ struct AccessRegainedTests {
     }
 
     @Test(
-        "an edit that waits for a refused record is set aside with its scope, and waits for nothing any more",
+        "an edit that a refused record blocks is orphaned with its scope, and is blocked by nothing any more",
         .records("block rejectedParent, orphaned", "knowledge covered, scopeLeft"))
     func held() async throws {
         let world = try MultiScopeWorld(rules: [EntityRule("item") { _ in .reject(code: "no", detail: "d") }])
@@ -216,11 +216,11 @@ struct AccessRegainedTests {
         #expect(try await device.count("tidemark_blocked") == 1)
         try await device.engine(scopes: ["w:b"]).leave("w:a")
         #expect(try await device.count("tidemark_blocked") == 0)
-        #expect(try await aside(device) == ["insert p"])
+        #expect(try await orphaned(device) == ["insert p"])
         #expect(try await device.engine(scopes: ["w:b"]).rejectedOperations().map(\.record) == ["i"])
     }
 
-    @Test("a group is given back whole or not at all, and travels as one again")
+    @Test("a group is replayed whole or not at all, and travels as one again")
     func groups() async throws {
         let (world, device) = try await start()
         try await device.engine().atomically { db in
@@ -245,11 +245,11 @@ struct AccessRegainedTests {
         #expect(try await world.held("w:a").count == 2)
         let body = try #require(await device.wire.bodies.last { $0.contains("\"number\"") })
         #expect(body.matches(of: /"group":/).count == 2)
-        #expect(try await aside(device).isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await orphaned(device).isEmpty)
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("a row that was never sent is set aside, also where an ignored insert has blurred its mark")
+    @Test("a row that was never sent is orphaned, also where an ignored insert has blurred its mark")
     func ignoredInsert() async throws {
         let (world, device) = try await start()
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('n', 'a', 'new'), ('o', 'b', 'new')")
@@ -257,16 +257,16 @@ struct AccessRegainedTests {
         #expect(try await device.count("tidemark_shadow_item WHERE tidemark_routing_scope = ''") == 2)
         // Nothing is sealed for a scope that no engine follows.
         try await device.engine(scopes: ["w:b"]).leave("w:a")
-        #expect(try await aside(device) == ["insert n"])
+        #expect(try await orphaned(device) == ["insert n"])
         #expect(try await device.items() == ["o b new"])
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.items() == ["i a x", "n a new", "o b new"])
         #expect(try await world.held("w:a").keys.sorted() == ["i", "n"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("a delete of a row that stands aside is given back too, and touches no other scope's row")
-    func deleteAside() async throws {
+    @Test("a delete over a quarantined row is replayed too, and touches no other scope's row")
+    func deleteOverQuarantined() async throws {
         let (world, device) = try await start()
         try await device.sql("DELETE FROM item WHERE id = 'i'")
         try await lose("w:a", world, device)
@@ -277,6 +277,6 @@ struct AccessRegainedTests {
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b")["i"]?["title"] == "other")
         #expect(try await device.items() == ["i b other"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 }

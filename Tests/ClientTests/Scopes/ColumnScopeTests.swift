@@ -34,7 +34,7 @@ struct ColumnScopeTests {
         let device = try await world.device("d", scopes: ["w:a"])
         try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'b'); DELETE FROM item")
         try await device.sync()
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
         #expect(try await device.engine().status().pending == 0)
     }
 
@@ -56,7 +56,7 @@ struct ColumnScopeTests {
         #expect(try await device.engine().rejectedOperations().isEmpty)
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b").count == 3)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test(
@@ -82,7 +82,7 @@ struct ColumnScopeTests {
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b").keys.sorted() == (isPutRight ? ["i"] : []))
         #expect(try await device.items() == (isPutRight ? ["i b later"] : []))
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("so it stays in a group that names no scope at all")
@@ -104,7 +104,7 @@ struct ColumnScopeTests {
         for _ in 0..<2 { try await device.sync() }
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b").mapValues { $0["title"] } == ["i": "x", "j": "z"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a scope that is stuck holds up neither the others nor their marks behind its own")
@@ -146,10 +146,10 @@ struct ColumnScopeTests {
         try await device.sync()
         #expect(try await world.held("w:b").count == 10)
         #expect(try await world.held("w:a").isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("a row that says another scope than the one that it came in is kept aside, visibly")
+    @Test("a row that says another scope than the one that it came in is quarantined, visibly")
     func foreign() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d")
@@ -178,7 +178,7 @@ struct ColumnScopeTests {
         try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["title": "unsaid"]) }
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.items() == ["i a unsaid"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a running engine carries a move through both scopes without being asked", .hangLimit)
@@ -256,6 +256,6 @@ struct ParallelScopeTests {
         try await engine.syncNow()
         #expect(try await world.held("w:a").count == 1)
         #expect(try await world.held("w:b").count == 1)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 }

@@ -8,7 +8,7 @@ import TidemarkWire
 
 @Suite("What was erased on the server")
 struct ErasedScopeTests {
-    @Test("an erased scope takes its rows, sets aside what was not sent, and brings nothing back")
+    @Test("an erased scope takes its rows, orphans what was not sent, and revives nothing")
     func scope() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d", scopes: ["w:a", "w:b"])
@@ -32,7 +32,7 @@ struct ErasedScopeTests {
         #expect(status.lastError?.code == .scopeErased)
         #expect(try await world.held("w:b")["o"]?["title"] == "mine")
         for edit in try await engine.orphanedEdits() { try await engine.discard(edit) }
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a 403 of the server's with a code that is not known takes nothing, and is asked again")
@@ -96,6 +96,6 @@ struct ErasedScopeTests {
         }
         #expect(try await world.leftovers() == 0)
         let status = try await device.engine().status()
-        #expect(status.isSettled && status.rejected == 0 && status.orphaned == 0)
+        #expect(status.isConfirmed && status.rejected == 0 && status.orphaned == 0)
     }
 }

@@ -21,7 +21,7 @@ struct ScopeMoveTests {
         let other = try await world.device("e", scopes: ["w:b"])
         try await other.sync()
         #expect(try await other.items() == ["i2 b y"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a move inserts first and deletes after the verdict; devices that follow one side or both agree")
@@ -47,7 +47,7 @@ struct ScopeMoveTests {
         #expect(try await world.held("w:b")["i"]?["title"] == "y")
         for other in [device, both, onlyB] { #expect(try await other.items() == ["i b y"]) }
         #expect(try await onlyA.items() == [])
-        for other in [device, both, onlyA, onlyB] { #expect(try await other.isSettled()) }
+        for other in [device, both, onlyA, onlyB] { #expect(try await other.isConfirmed()) }
     }
 
     @Test("the two halves of a move arrive in either order, with a start of the app between", arguments: [true, false])
@@ -68,7 +68,7 @@ struct ScopeMoveTests {
                 #expect(try await other.count("item WHERE id = 'i\(from)'") <= 1)
             }
             #expect(try await other.items().contains("i\(from) \(to) x"))
-            #expect(try await other.isSettled())
+            #expect(try await other.isConfirmed())
         }
     }
 
@@ -95,7 +95,7 @@ struct ScopeMoveTests {
         #expect(try await world.held("w:b").isEmpty)
         for one in [device, other] {
             #expect(try await one.items() == ["i a back"])
-            #expect(try await one.isSettled())
+            #expect(try await one.isConfirmed())
         }
     }
 
@@ -110,7 +110,7 @@ struct ScopeMoveTests {
         try await device.sync()
         let body = await device.wire.bodies.last { $0.contains(#""operations":[{"#) }
         #expect(body?.contains(#""fields":{"note":"n"}"#) == true)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a row that is moved and deleted before anything was sent is deleted where it was")
@@ -123,7 +123,7 @@ struct ScopeMoveTests {
         try await device.sync()
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b").isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a delete that comes between the move's two halves reaches both scopes")
@@ -138,7 +138,7 @@ struct ScopeMoveTests {
         try await device.sync()
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:b").isEmpty)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     private static let refusal = EntityRule("item") { edit in
@@ -159,7 +159,7 @@ struct ScopeMoveTests {
         try await device.sync()
         #expect(try await world.held("w:a")["i"]?["title"] == "x")
         #expect(try await device.engine().rejectedOperations().map(\.scope) == ["w:b"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a row that moves on, or is deleted, while its insert is refused, ends where it was meant to")
@@ -176,7 +176,7 @@ struct ScopeMoveTests {
         #expect(try await device.items() == ["i c x"])
         #expect(try await world.held("w:a").isEmpty)
         #expect(try await world.held("w:c").keys.sorted() == ["i"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("an edit that meets a move: it goes along where the mover had seen it, and is listed as lost where not")
@@ -201,7 +201,7 @@ struct ScopeMoveTests {
         for _ in 0..<2 { for one in [editor, mover] { try await one.sync() } }
         for one in [mover, editor] {
             #expect(try await one.items() == ["i b x", "j b x"])
-            #expect(try await one.isSettled())
+            #expect(try await one.isConfirmed())
         }
         #expect(try await editor.engine().conflicts().map { $0.fields.map(\.name) } == [["note"]])
     }
@@ -229,7 +229,7 @@ struct ScopeMoveTests {
         for _ in 0..<2 { for device in [late, one, two, onlyC] { try await device.sync() } }
         for device in [one, two, late, onlyC] {
             #expect(try await device.items() == ["i c in c"])
-            #expect(try await device.isSettled())
+            #expect(try await device.isConfirmed())
         }
     }
 
@@ -266,7 +266,7 @@ struct ScopeMoveTests {
         #expect(try await world.held("w:b")["i"]?["title"] == "x")
         for device in [mover, other] {
             #expect(try await device.items() == ["i b x"])
-            #expect(try await device.isSettled())
+            #expect(try await device.isConfirmed())
         }
     }
 
@@ -286,7 +286,7 @@ struct ScopeMoveTests {
             #expect(try await one.items() == ["i b x"])
             #expect(try await one.count("item WHERE note IS NULL") == 1)
             #expect(try await one.engine().conflicts().isEmpty)
-            #expect(try await one.isSettled())
+            #expect(try await one.isConfirmed())
         }
     }
 }

@@ -34,7 +34,7 @@ struct ScopeRuleChangeTests {
         #expect(edits.map(\.record) == ["n"])
         #expect(edits.allSatisfy { $0.reason?.isEmpty == false })
         #expect(try await device.items() == ["i a mine", "j a x"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("an edited row that is quarantined when the rule changes stays, edit and all, and is no delete")
@@ -65,7 +65,7 @@ struct ScopeRuleChangeTests {
         try await device.sql("UPDATE item SET slug = NULL WHERE id = 'i'")
         for _ in 0..<2 { try await device.sync(["w:a"]) }
         #expect(try await device.items() == ["i a -", "j a mine"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("the verdict on an edit whose row went with the old rule leaves nothing behind that hides the record")
@@ -99,7 +99,7 @@ struct ScopeRuleChangeTests {
         try await device.sync(["w:a"])
         try await device.sync()
         #expect(try await device.items() == ["i a x", "o b x"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a group of which one edit has to wait waits whole, over tables, and none of it is sent alone")
@@ -170,7 +170,7 @@ struct ScopeRuleChangeTests {
         // What was sealed went where it was meant to go, and blocks nothing.
         #expect(try await world.held("w:a")["i"]?["title"] == "sealed")
         #expect(try await world.held("w:b").keys.sorted() == ["theirs"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
         let edits = try await engine(device, after, ["w:a", "w:b"]).orphanedEdits()
         #expect(Set(edits.map(\.record)) == ["i", "j"])
         // Back to the old rule: the rows come again, and the edits are made again.
@@ -179,7 +179,7 @@ struct ScopeRuleChangeTests {
         #expect(try await device.items() == ["i - sealed", "j - not sealed"])
     }
 
-    @Test("operations of a scope that nobody follows any more go aside with the rest, and stand in nobody's way")
+    @Test("operations of a scope that nobody follows any more are orphaned with the rest, and stand in nobody's way")
     func notFollowed() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d", scopes: ["w:a"])
@@ -189,7 +189,7 @@ struct ScopeRuleChangeTests {
         _ = try? await engine(device, .constant("w:a"), ["w:a"]).syncNow()
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 1)
         try await engine(device, .constant("w:b"), ["w:b"]).syncNow()
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
         #expect(try await engine(device, .constant("w:b"), ["w:b"]).orphanedEdits().map(\.record) == ["i"])
         try await device.sql("INSERT INTO item (id, title) VALUES ('i', 'again')")
         try await engine(device, .constant("w:b"), ["w:b"]).syncNow()

@@ -99,10 +99,10 @@ struct SubscopeTests {
         await wire.lose(nil)
         try await engine.syncNow()
         #expect(try await device.count("part") == 3)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
-    @Test("the host is asked about the scope alone, and lost access takes both, edits set aside, until it is back")
+    @Test("the host is asked about the scope alone, and lost access takes both, edits are orphaned, until it is back")
     func permission() async throws {
         let (world, device) = try await start()
         try await device.sql(Self.rows)
@@ -200,7 +200,7 @@ struct SubscopeTests {
         try await world.server.commit(to: "w:a") { $0.delete("item", id: "i") }
         for _ in 0..<2 { try await engine.syncNow() }
         #expect(try await device.count("part") == 0)
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a row moves from scope to scope, within its sub-scopes")
@@ -213,7 +213,7 @@ struct SubscopeTests {
         for _ in 0..<2 { try await engine.syncNow() }
         #expect(try await records("w:a~parts", world) == [])
         #expect(try await records("w:b~parts", world) == ["p", "q"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("a record of a sub-scope is held by its scope's name; leaving a scope takes its sub-scopes along")

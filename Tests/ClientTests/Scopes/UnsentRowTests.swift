@@ -38,7 +38,7 @@ struct UnsentRowTests {
         #expect(!requests.contains { String(decoding: $0.body, as: UTF8.self).contains(#""type":"delete""#) })
         #expect(try await device.items() == ["i a x", "j b other"])
         #expect(try await world.held("w:b").keys.sorted() == ["j"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("made anew and deleted at once, it does not come back when its place is free", arguments: places)
@@ -51,7 +51,7 @@ struct UnsentRowTests {
         try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["slug": "t"]) }
         try await device.sync()
         #expect(try await device.items() == ["i a x"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("made anew in a scope that is followed, it goes there, and what it was does not come back", arguments: places)
@@ -64,7 +64,7 @@ struct UnsentRowTests {
         try await device.sync()
         #expect(try await device.items() == ["i a x", "j b anew"])
         #expect(try await world.held("w:b")["j"]?["title"] == "anew")
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 
     @Test("where it lost its place before anybody looked at it, it is told all the same, and goes when it is put right")
@@ -86,6 +86,6 @@ struct UnsentRowTests {
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'j'")
         try await device.sync()
         #expect(try await world.held("w:b").keys.sorted() == ["j"])
-        #expect(try await device.isSettled())
+        #expect(try await device.isConfirmed())
     }
 }

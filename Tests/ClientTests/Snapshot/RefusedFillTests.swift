@@ -52,7 +52,7 @@ struct RefusedFillTests {
         #expect(try await device.engine().verify().isClean)
     }
 
-    @Test("a row that is refused for good is kept aside, and holds up no other")
+    @Test("a row that is refused for good is quarantined, and blocks no other")
     func refused() async throws {
         let directory = try TestDirectory()
         let server = try await server(in: directory)
@@ -90,7 +90,7 @@ struct RefusedFillTests {
         }
     }
 
-    @Test("an app that is killed between two pages goes on, and lets the rows in that were kept aside")
+    @Test("an app that is killed between two pages goes on, and lets the rows in that were quarantined")
     func resumed() async throws {
         let directory = try TestDirectory()
         let device = try await Device(

@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("A snapshot replaces, it never merges; what was edited here stays and is drawn again (A14, I7, T3, T7)")
+@Suite("A snapshot replaces, it never merges; what was edited here stays and is rebased (A14, I7, T3, T7)")
 struct SnapshotSwapTests {
     typealias Base = BootstrapTests
 
@@ -179,7 +179,7 @@ struct SnapshotSwapTests {
         try await expectSame(device, server, directory)
     }
 
-    @Test("a verdict that comes behind its record's swap does not bring back a row that is gone (T3)")
+    @Test("a verdict that comes behind its record's swap does not revive a row that is gone (T3)")
     func lateVerdict() async throws {
         let (device, server, directory) = try await outdated()
         try await device.sql("UPDATE pair SET n = 9 WHERE b = 1")

@@ -261,6 +261,22 @@ struct MeasureTests {
         #expect(try await device.engine().measures().requests > 0)
     }
 
+    @Test("sums that no device comes to count as nothing, and others are added to them without end")
+    func implausible() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        var absurd = [SyncMeasures(), SyncMeasures(), SyncMeasures()]
+        absurd[0].requests = .max
+        absurd[1].firstData.total = .seconds(1e19)
+        absurd[2].firstData.longest = .seconds(-1e19)
+        for sums in absurd {
+            let text = String(decoding: try JSONEncoder().encode(sums), as: UTF8.self)
+            try await device.writer.write { db in try Meta.set(db, "measures", text) }
+            #expect(try await device.engine().measures() == SyncMeasures())
+            try await device.sync()
+            #expect((1...100).contains(try await device.engine().measures().requests))
+        }
+    }
+
     @Test("a scope's age is counted from when it was last in sync")
     func age() {
         let moment = Date(timeIntervalSince1970: 1000)

@@ -62,21 +62,23 @@ struct PublicValueTests {
 
     @Test("a status is a sentence: what the engine does, and what waits")
     func status() {
-        #expect(SyncStatus().description == "At rest; nothing waits." && SyncStatus().isSettled)
+        #expect(SyncStatus().description == "At rest; nothing waits." && SyncStatus().isConfirmed)
         var status = SyncStatus(
             activity: .waiting(until: Self.moment),
             scopes: ["w:1": .init(head: 9, lastSync: Self.moment, bootstrap: .init(rows: 3))],
-            tables: ["todo": .init(confirmed: 3, pending: 2)])
+            tables: ["todo": .init(confirmed: 3, outgoing: 2)])
         #expect(status.scopes["w:1"]?.lag == 9 && status.rows.total == 5)
         #expect(status.description == "Waiting until 2027-01-15T08:00:00Z; some rows are not confirmed yet.")
         (status.pending, status.rejected) = (2, 1)
-        #expect(status.description == "Waiting until 2027-01-15T08:00:00Z: 2 to send, 1 refused.")
+        #expect(status.description == "Waiting until 2027-01-15T08:00:00Z: 2 pending, 1 rejected.")
         status.activity = .stopped(SyncError(.scopeForbidden, "No access."))
         (status.pending, status.quarantined) = (0, 4)
-        #expect(status.description == "Stopped by scope_forbidden: 1 refused, 4 quarantined.")
+        #expect(status.description == "Stopped by scope_forbidden: 1 rejected, 4 quarantined.")
         status = SyncStatus()
-        (status.sent, status.blocked, status.undecided, status.orphaned) = (1, 2, 3, 4)
-        #expect(status.description == "At rest: 1 without a verdict, 2 blocked, 3 undecided, 4 orphaned.")
+        (status.sent, status.blocked, status.undecided, status.orphaned, status.inferred) = (1, 2, 3, 4, 5)
+        #expect(
+            status.description
+                == "At rest: 1 sent without a verdict, 2 blocked, 3 undecided, 4 orphaned, 5 inferred.")
     }
 
     @Test("a report is a sentence, and its numbers are the sums of its scopes'")
@@ -91,7 +93,7 @@ struct PublicValueTests {
         #expect((busy.pushed, busy.rejected, busy.bytesSent, busy.bytesReceived) == (3, 2, 10, 20))
         #expect(
             busy.description == "Sent 3 operations, applied 0 of 1 change: "
-                + "2 refused, 1 quarantined, 1 conflict, in 2 requests and 1.234 s.")
+                + "2 rejected, 1 quarantined, 1 conflict, in 2 requests and 1.234 s.")
     }
 
     @Test("a comparison is a sentence")
@@ -108,6 +110,15 @@ struct PublicValueTests {
 
     @Test("A scope's status, a file's measures and a removal are told in a sentence")
     func sentences() {
+        #expect(
+            "\(InferredEdits(table: "todo", updates: 3, deletes: 1))"
+                == "todo has 3 updates and 1 delete that nobody saw being made.")
+        var progress = AttachmentProgress()
+        #expect(progress.description == "0 to upload, 0 to download, 0 bytes left.")
+        (progress.uploads, progress.bytesLeft, progress.awaited, progress.failed) = (2, 400, 1, 3)
+        #expect(
+            progress.description
+                == "2 to upload, 0 to download, 400 bytes left, 1 not uploaded by anybody yet, 3 failed.")
         #expect(SyncStatus.ScopeStatus().description == "At rest: not filled yet.")
         let scope = SyncStatus.ScopeStatus(
             activity: .waiting(until: Self.moment), complete: 7, head: 9, lastSync: Self.moment,
@@ -133,9 +144,9 @@ struct PublicValueTests {
             UninstallReport(tables: ["a"], triggers: 3, libraryTables: 40, indexes: 1).description
                 == "Removed 3 triggers, 40 tables of the library, 1 index from 1 synced table.")
         #expect(
-            UninstallReport(tables: ["a", "b"], triggers: 6, libraryTables: 40, rows: 9, unsent: .init(waiting: 2))
+            UninstallReport(tables: ["a", "b"], triggers: 6, libraryTables: 40, rows: 9, unsent: .init(pending: 2))
                 .description
                 == "Removed 6 triggers, 40 tables of the library, 9 rows from 2 synced tables. "
-                + "Unsent edits: 2 to send.")
+                + "Unsent edits: 2 pending.")
     }
 }

@@ -52,7 +52,7 @@ struct RecordStateObservationTests {
         }
         let engine = try device.engine()
         try await engine.install()
-        #expect(try await seen.next() == [.pending])
+        #expect(try await seen.next() == [.inferred])
         try await device.writer.write { db in
             try CaptureSuppression.raise(db)
             try db.execute(sql: "UPDATE note SET title = NULL")
@@ -131,7 +131,7 @@ struct RecordStateObservationTests {
         #expect(shown.status == SyncStatus() && shown.fraction == nil)
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
         try await engine.syncNow()
-        await reading { $0.lastSync != nil && $0.isSettled }
+        await reading { $0.lastSync != nil && $0.isConfirmed }
         #expect(shown.status.rows.confirmed == 1)
         #expect(shown.status.activity == .idle)
     }

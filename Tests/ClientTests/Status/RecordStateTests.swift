@@ -24,7 +24,7 @@ struct RecordStateTests {
         }
     }
 
-    @Test("a record that was deleted, here or elsewhere, or is kept aside, is known")
+    @Test("a record that was deleted, here or elsewhere, or is quarantined, is known")
     func gone() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         let engine = try device.engine()

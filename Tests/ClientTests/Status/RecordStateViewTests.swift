@@ -108,7 +108,7 @@ struct RecordStateViewTests {
             ])
     }
 
-    @Test("an edit that waits for a refused record says so, and so does one that waits for an id")
+    @Test("an edit that a refused record blocks says so, and so does one that waits for an id")
     func blocked() async throws {
         let directory = try TestDirectory()
         let rule = EntityRule("p") { $0.proposed["title"] == "bad" ? .reject(code: "no", detail: "No.") : .accept }
@@ -127,11 +127,12 @@ struct RecordStateViewTests {
             let names = ["d", "q"].map { RecordName(entity: "t", record: $0) }
             try BlockedEdits.block(db, names[0], by: Blocker(name: names[1], reason: .unnamed))
         }
-        #expect(try await Self.states(device).view.last == .pending)
-        #expect(try await Self.states(device).one.last == .pending)
+        let behind = RecordState.blocked(reason: "It waits for t q, which goes first.")
+        #expect(try await Self.states(device).view.last == behind)
+        #expect(try await Self.states(device).one.last == behind)
     }
 
-    @Test("what no trigger saw is pending until it was held against the server's row", arguments: kinds)
+    @Test("what no trigger saw is inferred until it was held against the server's row", arguments: kinds)
     func unseen(kind: Kind) async throws {
         let device = try await Self.pair(kind).here
         try await device.sql(
@@ -142,8 +143,8 @@ struct RecordStateViewTests {
             try db.execute(sql: "UPDATE t SET note = 'unseen' WHERE title = 2")
         }
         try await device.engine().install()
-        #expect(try await Self.states(device).view == [.confirmed, .pending])
-        #expect(try await Self.states(device).one == [.confirmed, .pending])
+        #expect(try await Self.states(device).view == [.confirmed, .inferred])
+        #expect(try await Self.states(device).one == [.confirmed, .inferred])
         try await device.sync()
         #expect(try await Self.states(device).view == [.confirmed, .confirmed])
     }
@@ -193,8 +194,8 @@ struct RecordStateViewTests {
             try await copied.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM tidemark_state_note") } == 0)
     }
 
-    @Test("it goes with a table that is given back, and names nothing that is gone")
-    func givenBack() async throws {
+    @Test("it goes with a table that is released, and names nothing that is gone")
+    func tableReleased() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.writer.write { db in try SyncedTable.release(db, beside: "w:2") }
         #expect(try await device.count("sqlite_master WHERE name LIKE 'tidemark_s%_note'") == 0)

@@ -43,7 +43,7 @@ final class BlobServer: Transport {
         state.withLock { $0.faults.append(fault) }
     }
 
-    func heal() { state.withLock { ($0.faults, $0.cutsEvery) = ([], nil) } }
+    func endFaults() { state.withLock { ($0.faults, $0.cutsEvery) = ([], nil) } }
 
     func hold(_ method: String) { state.withLock { $0.held = method } }
 

@@ -143,17 +143,9 @@ final class Device: Sendable {
     func sql(_ sql: String) async throws { try await writer.write { db in try db.execute(sql: sql) } }
 
     /// Rows as text, each value as SQLite quotes it.
-    func rows(_ sql: String) async throws -> [String] {
-        try await writer.read { db in
-            try Row.fetchAll(db, sql: sql).map { row in
-                row.databaseValues.map { $0.isNull ? "NULL" : $0.description }.joined(separator: "|")
-            }
-        }
-    }
+    func rows(_ sql: String) async throws -> [String] { try await writer.quotedRows(sql) }
 
-    func count(_ sql: String) async throws -> Int {
-        try await writer.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
-    }
+    func count(_ sql: String) async throws -> Int { try await writer.count(of: sql) }
 
     /// Keys of marked records, in the order of their marks.
     func marked(_ table: String, key: String = "id") async throws -> [String] {

@@ -77,8 +77,8 @@ extension Device {
         }
     }
 
-    /// Nothing waits, is sealed or is kept aside.
-    func isSettled() async throws -> Bool {
+    /// Nothing waits, is sealed or is quarantined.
+    func isConfirmed() async throws -> Bool {
         for table in [
             "tidemark_shadow_item", "tidemark_operation WHERE finished_at IS NULL", "tidemark_quarantine",
         ] where try await count(table) > 0 { return false }

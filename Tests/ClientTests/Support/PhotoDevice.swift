@@ -103,9 +103,7 @@ final class PhotoDevice: Sendable {
 
     func state(of reference: BlobReference) async throws -> AttachmentState? { try await files.state(of: reference) }
 
-    func count(_ sql: String) async throws -> Int {
-        try await writer.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
-    }
+    func count(_ sql: String) async throws -> Int { try await writer.count(of: sql) }
 
     static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
         var generator = SplitMix64(seed: seed)

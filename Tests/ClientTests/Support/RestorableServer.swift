@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-/// A server whose file can be put aside and put back, as operators do, and the devices that speak to it.
+/// A server whose file can be copied and put back, as operators do, and the devices that speak to it.
 actor RestorableServer {
     let directory: TestDirectory
     private let path: URL
@@ -85,7 +85,7 @@ actor RestorableServer {
 
     private func backup(_ name: String) -> URL { directory.url.appending(path: "backup-\(name).sqlite") }
 
-    /// Puts a copy of the store aside.
+    /// Makes a copy of the store.
     func backUp(_ name: String = "1") async throws { try await reopen { try copy(path, backup(name)) } }
 
     /// The store is what it was then.
@@ -112,11 +112,7 @@ actor RestorableServer {
     }
 
     /// The newest version.
-    func head() async throws -> Int64 {
-        let bytes = try await server.changes(in: "w:1", since: nil, limit: 1, access: .read(as: "ada"))
-        let answer = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
-        return (answer?["head"] as? NSNumber)?.int64Value ?? -1
-    }
+    func head() async throws -> Int64 { try await server.head() }
 
     /// Rows of all devices, and of one that has nothing yet.
     func contents() async throws -> [[String]] {

@@ -104,7 +104,7 @@ struct UncapturedColumnTests {
         for device in [first, second] { #expect(try await device.engine().verify().isClean) }
     }
 
-    @Test("an edit that was set aside keeps what its table has no column for any more")
+    @Test("an edit that was orphaned keeps what its table has no column for any more")
     func orphanedWithoutColumn() async throws {
         let (first, _) = try await world.pair()
         try await first.sql("UPDATE note SET title = 'mine', body = 'mine too' WHERE id = 'n1'")
@@ -122,7 +122,7 @@ struct UncapturedColumnTests {
         #expect(try await first.engine().status().pending == 0)
     }
 
-    @Test("a row that was deleted unseen, made again and set aside comes back with its scope")
+    @Test("a row that was deleted unseen, made again and orphaned comes back with its scope")
     func orphanedUnseen() async throws {
         let (first, second) = try await world.pair()
         try await first.sql(

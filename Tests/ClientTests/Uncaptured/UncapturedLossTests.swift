@@ -14,7 +14,7 @@ struct UncapturedLossTests {
         """
     }
 
-    @Test("a record that was edited unseen and then deleted stays deleted, whoever brings it back")
+    @Test("a record that was edited unseen and then deleted stays deleted, whoever replays it")
     func deleted() async throws {
         let server = try RestorableServer()
         let (first, second) = (try await server.device("first"), try await server.device("second"))

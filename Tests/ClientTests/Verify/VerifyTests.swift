@@ -9,20 +9,20 @@ import TidemarkWire
 
 @Suite("Verify: convergence that a device can prove (F2)")
 struct VerifyTests {
-    @Test("one flipped row among 100,000 is found and healed, in few requests of few bytes", .hangLimit)
+    @Test("one flipped row among 100,000 is found and repaired, in few requests of few bytes", .hangLimit)
     func flipped() async throws {
         let directory = try TestDirectory()
         let server = try await noteServer(directory, notes: 100_000)
         let device = try await Device(verifySchema, tables: ["note"], server: server, in: directory, usesPool: true)
         try await device.sync()
         try await flip(device, "UPDATE note SET title = 'flipped' WHERE id = 'n77777'")
-        let healed = try await device.engine().verify(repairing: true)
-        #expect(healed.isClean && healed.records == 100_000)
-        #expect((healed.differing, healed.repaired) == (1, 1))
-        #expect(try compared(healed).differingIDs == ["n77777"])
+        let repaired = try await device.engine().verify(repairing: true)
+        #expect(repaired.isClean && repaired.records == 100_000)
+        #expect((repaired.differing, repaired.repaired) == (1, 1))
+        #expect(try compared(repaired).differingIDs == ["n77777"])
         // Two exchanges and their declarations, two comparisons, four steps down and the record itself.
-        #expect(healed.roundTrips <= 9, "\(healed.roundTrips)")
-        #expect(healed.bytesReceived < 20_000, "\(healed.bytesReceived)")
+        #expect(repaired.roundTrips <= 9, "\(repaired.roundTrips)")
+        #expect(repaired.bytesReceived < 20_000, "\(repaired.bytesReceived)")
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n77777'") == [#""Note 77777""#])
         #expect(try await device.count("tidemark_shadow_note") == 0)
         #expect(try await device.sealed().isEmpty)
@@ -191,7 +191,7 @@ struct VerifyTests {
                 ])
     }
 
-    @Test("rows that are kept aside count")
+    @Test("rows that are quarantined count")
     func quarantined() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkCore
@@ -18,11 +19,11 @@ struct IDShapeTests {
     @Test("Each is above the last, whatever clock and dice do", arguments: [0, 1, 2, 3] as [UInt64])
     func monotonic(seed: UInt64) {
         var generator = UUIDv7()
-        var dice = seed
+        var dice = SplitMix64(seed: seed)
         func roll() -> UInt64 {
-            dice = dice &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let number = dice.next()
             // All ones and all zeros now and then: the counter runs over.
-            return dice >> 61 == 0 ? .max : dice >> 61 == 1 ? 0 : dice
+            return number >> 61 == 0 ? .max : number >> 61 == 1 ? 0 : number
         }
         var last: [UInt8] = []
         for step in 0..<20_000 {

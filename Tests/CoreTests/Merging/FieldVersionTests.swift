@@ -11,7 +11,7 @@ struct FieldVersionTests {
         versions.written(after: version).map { Set($0.map { String(decoding: $0, as: UTF8.self) }) }
     }
 
-    /// As a store gives it back.
+    /// As a store returns it.
     private func reread(_ versions: FieldVersions, rowVersion: Version) -> FieldVersions {
         FieldVersions(stored: versions.stored(rowVersion: rowVersion), rowVersion: rowVersion)
     }

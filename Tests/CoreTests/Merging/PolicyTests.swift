@@ -137,7 +137,7 @@ struct PolicyTests {
         #expect(seen == .write(nil, written: .all, Merge.Answer()))
     }
 
-    @Test("An edit of a deleted record brings it back whole where edits win", arguments: ConflictPolicy.allCases)
+    @Test("An edit of a deleted record revives it whole where edits win", arguments: ConflictPolicy.allCases)
     func editRevives(policy: ConflictPolicy) {
         let outcome = decide(edit(DataObject(["a": 7]), base: 5), tombstone, policy, deletes: .lose, stamp: 5)
         let answer = Merge.Answer(status: .merged, needsRecord: true, revived: 12)

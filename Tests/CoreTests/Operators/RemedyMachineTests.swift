@@ -38,18 +38,23 @@ struct RemedyMachineTests {
 
     @Test("A slowing ends with its day, with a clock that is set back before it, and with the next remedy")
     func slowed() {
-        let machine = machine(heard(1, .slowDown(seconds: 600)))
+        let machine = machine(heard(1, .slowDown(interval: .seconds(600))))
         #expect(machine.outcome?.result == .done)
         let end = 1_000 + RemedyMachine.longestSlowing
         #expect([999, 1_000, end - 1, end].map { machine.interval(now: $0) } == [0, 600_000, 600_000, 0])
-        let long = self.machine(heard(1, .slowDown(seconds: .max)))
-        #expect(long.interval(now: 1_000) == 86_400_000)
-        #expect(self.machine(heard(1, .slowDown(seconds: 600)), heard(2, .clear)).interval(now: 1_000) == 0)
-        #expect(self.machine(heard(1, .slowDown(seconds: 1)), at: .max).interval(now: .max) == 0)
+        for interval in [Duration.seconds(Int64.max), .seconds(1e19), .seconds(86_401)] {
+            let long = self.machine(heard(1, .slowDown(interval: interval)))
+            #expect(long.interval(now: 1_000) == 86_400_000)
+        }
+        let partial = self.machine(heard(1, .slowDown(interval: .milliseconds(1_999))))
+        #expect(partial.interval(now: 1_000) == 1_000)
+        #expect(self.machine(heard(1, .slowDown(interval: .seconds(600))), heard(2, .clear)).interval(now: 1_000) == 0)
+        #expect(self.machine(heard(1, .slowDown(interval: .seconds(1))), at: .max).interval(now: .max) == 0)
     }
 
     @Test(
-        "A stop goes on until another remedy comes", arguments: [Remedy.clear, .refill, .verify, .slowDown(seconds: 9)])
+        "A stop goes on until another remedy comes",
+        arguments: [Remedy.clear, .refill, .verify, .slowDown(interval: .seconds(9))])
     func stopped(remedy: Remedy) {
         var machine = machine(heard(1, .stop(message: "m")))
         #expect(machine.stop == "m" && machine.outcome?.result == .done)
@@ -105,7 +110,7 @@ struct RemedyMachineTests {
     @Test("From every state each remedy is taken, and has an outcome once it is carried out")
     func everyState() {
         let remedies: [Remedy?] = [
-            .slowDown(seconds: 1), .refill, .verify, .stop(message: "m"), .clear, nil,
+            .slowDown(interval: .seconds(1)), .refill, .verify, .stop(message: "m"), .clear, nil,
         ]
         for first in remedies {
             for events in Self.own.map({ [$0] }) + [[]] {

@@ -29,7 +29,7 @@ struct ReportNewsTests {
     func ages() {
         func news(_ age: Int64?, _ known: Int64?) -> Bool {
             var (report, before) = (DeviceReport(), DeviceReport())
-            (report.oldest, before.oldest) = (age, known)
+            (report.oldest, before.oldest) = (age.map { Duration.seconds($0) }, known.map { Duration.seconds($0) })
             return report.isNews(after: before)
         }
         #expect(!news(59, 0) && news(60, 59) && !news(3599, 60) && news(3600, 60) && news(86_400, 3600))

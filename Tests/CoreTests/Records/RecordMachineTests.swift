@@ -89,7 +89,7 @@ struct RecordMachineTests {
         #expect(machine == (try self.machine(.edited)))
     }
 
-    @Test("an insert that waits for its parent is released with it")
+    @Test("an insert that its parent blocks is released with it")
     func blocked() throws {
         var machine = try machine(.edited, .blocked(.rejectedParent))
         #expect((machine.queue, machine.block) == (.idle, .rejectedParent))
@@ -117,7 +117,7 @@ struct RecordMachineTests {
         #expect(machine == (try self.machine(.row)))
     }
 
-    @Test("a scope goes only when what was edited is set aside")
+    @Test("a scope goes only when what was edited is orphaned")
     func access() throws {
         var machine = try machine(.row, .edited)
         #expect(!machine.accepts(.accessLost))
@@ -169,7 +169,7 @@ struct RecordMachineTests {
         #expect(enforced == Set(RecordMachine.Coupling.allCases.filter(\.givesWay)))
     }
 
-    @Test("An edit goes only where it is kept: sealed, set aside, refused with a reason, or no difference any more")
+    @Test("An edit goes only where it is kept: sealed, orphaned, refused with a reason, or no difference any more")
     func edits() {
         let lost = Self.steps { step in
             guard step.before.local != .clean, step.after.local == .clean else { return false }
@@ -195,7 +195,7 @@ struct RecordMachineTests {
         #expect(lost.isEmpty, "\(lost)")
     }
 
-    @Test("What is in flight ends by its verdict, or is set aside")
+    @Test("What is in flight ends by its verdict, or is orphaned")
     func flights() {
         let lost = Self.steps { step in
             guard step.before.inFlight != .none, step.after.inFlight == .none else { return false }

@@ -60,7 +60,7 @@ struct FailurePointTests {
 struct StoryTests {
     /// Plays each story without a failure: one that ends badly by itself says nothing of failures. One did: a record
     /// that had come back in part counted as different for ever.
-    @Test(arguments: Scenarios.all)
+    @Test("A story without a failure ends well", arguments: Scenarios.all)
     func sound(_ scenario: Scenario) async throws {
         _ = try await FailurePoints(scenario: scenario, victim: .device).model()
     }

@@ -72,7 +72,7 @@ final class FaultDisk: @unchecked Sendable {
         faultdisk_fail(handle, fault.calls.rawValue, UInt64(n), fault.code, fault.again ? 1 : 0)
     }
 
-    func heal() { faultdisk_heal(handle) }
+    func endFaults() { faultdisk_end_faults(handle) }
 
     func cut() { faultdisk_cut(handle) }
 

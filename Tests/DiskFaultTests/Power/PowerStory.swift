@@ -49,7 +49,7 @@ struct PowerStory {
                 await stage.recover()
                 try await look(stage, &diary, &tally)
             }
-            stage.disk.heal()
+            stage.disk.endFaults()
             _ = try await stage.outcome()
             try check(stage, diary)
             for refusal in await stage.board.refusals { stage.note("history was taken for lost: \(refusal)") }

@@ -30,7 +30,7 @@ extension Scenarios {
                 .edit("a", "UPDATE task SET title = 'mine' WHERE id = 't1'"), .sync("a"),
             ]),
         Scenario(
-            name: "an edit that brings back what was deleted", cast: .resolving(.mergeFields, .lose), prepare: inSync,
+            name: "an edit that revives what was deleted", cast: .resolving(.mergeFields, .lose), prepare: inSync,
             script: editAndDelete),
         Scenario(
             name: "the app decides", cast: .resolving(.manual), prepare: inSync,

@@ -59,7 +59,7 @@ extension Scenarios {
                 .edit("a", put("o", "by a")), .edit("b", put("q", "by b")), .sync("a"), .sync("b"), .sync("a"),
             ]),
         Scenario(
-            name: "a record that was deleted elsewhere is brought back", cast: keeping,
+            name: "a record that was deleted elsewhere is revived", cast: keeping,
             prepare: inSync + [.edit("b", "DELETE FROM task WHERE id = 't1'"), .sync("b"), .sync("a")],
             script: [
                 .ask("a", "restore") { engine in

@@ -3,7 +3,7 @@ import Tidemark
 
 /// What only some stories need.
 extension Stage {
-    /// Puts a copy of the disks aside.
+    /// Makes a copy of the disks.
     func keep() { kept = Scene(server: server.disk.copy(), devices: devices.map { $0.disk.copy() }) }
 
     /// A disk is what it was then.
@@ -36,7 +36,7 @@ extension Stage {
         let start = clock.now
         var isSent = false
         while !isSent, !disk.isOff, clock.now - start < .seconds(120) {
-            if clock.now - start > .milliseconds(200) { disk.heal() }
+            if clock.now - start > .milliseconds(200) { disk.endFaults() }
             let left = try? await writer.read { db in
                 try Int.fetchOne(
                     db,

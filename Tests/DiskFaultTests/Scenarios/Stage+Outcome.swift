@@ -6,7 +6,7 @@ import TidemarkWire
 struct Outcome: Hashable, Sendable {
     /// The rows of a device that has just begun.
     var rows: [String] = []
-    /// What waits for the app on each device: refused edits, conflicts, edits set aside.
+    /// What waits for the app on each device: refused edits, conflicts, orphaned edits.
     var lists: [String] = []
 }
 
@@ -14,7 +14,7 @@ extension Stage {
     /// Syncs until nothing is left to do anywhere, and says what has become of everything.
     func outcome() async throws -> Outcome {
         try await syncToEnd()
-        disk.heal()
+        disk.endFaults()
         let fresh = DiskDevice("fresh", scenario.cast, on: FaultDisk(), .queue, board)
         try await fresh.open()
         for (version, sql) in scenario.migrations.enumerated() { try await fresh.migrate(to: version + 2, sql) }
@@ -87,7 +87,7 @@ extension Stage {
         guard device !== fresh else { return }
         let status = try await engine.status()
         outcome.lists.append(
-            "\(device.name): \(status.rejected) refused, \(status.undecided) undecided, \(status.orphaned) aside, "
+            "\(device.name): \(status.rejected) refused, \(status.undecided) undecided, \(status.orphaned) orphaned, "
                 + "\(status.quarantined) quarantined")
     }
 

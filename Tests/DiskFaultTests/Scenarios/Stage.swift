@@ -20,7 +20,7 @@ final class Stage {
     /// How often something had to be opened anew, or a step tried again.
     private(set) var recoveries = 0
     private var seed: UInt64
-    /// What was put aside.
+    /// The copies that were made.
     var kept: Scene?
 
     /// The disks as they were before the scenario's own steps.
@@ -107,7 +107,7 @@ final class Stage {
     /// What people do then: make room, switch on again.
     func recover() async {
         isArmed = false
-        if disk.failures > 0 { disk.heal() }
+        if disk.failures > 0 { disk.endFaults() }
         for attempt in 0..<Self.attempts {
             do { return try await reopen() } catch {
                 recoveries += 1

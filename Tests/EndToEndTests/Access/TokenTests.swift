@@ -30,7 +30,8 @@
             return body + "." + mark
         }
 
-        @Test func unauthenticated() async throws {
+        @Test("Without a token that this server's key has signed, and that is in force, nobody gets in")
+        func unauthenticated() async throws {
             try await LiveServer.run(in: folder) { server in
                 let payload = #"{"sub":"eve","exp":9999999999,"scopes":{"*":"rw"}}"#
                 let otherKey = Array("another key, of which this server knows nothing".utf8)
@@ -77,7 +78,8 @@
             try store.close()
         }
 
-        @Test func scopes() async throws {
+        @Test("A token opens the scopes that it names, and no more than it grants there")
+        func scopes() async throws {
             try await LiveServer.run(in: folder) { server in
                 let token = try await LiveServer.token(scopes: ["team:*": .readWrite, "news": .read])
                 let caller = Caller(url: server.url, token: token)

@@ -123,18 +123,9 @@
                     Content-Length: \(blob.bytes.count)\r\n\r\n
                     """)
                 #expect(try await socket.write(Array(blob.bytes.prefix(Self.piece + 1000))) == 0)
-                var offset: String?
-                for _ in 0..<1000 where offset != "\(Self.piece)" {
-                    offset = try await caller.head(blob).offset
-                    try await Task.sleep(for: .milliseconds(10))
-                }
-                #expect(offset == "\(Self.piece)")
+                try await poll { try await caller.head(blob).offset == "\(Self.piece)" }
                 socket.endWriting()
-                var answer: [UInt8]?
-                for _ in 0..<1000 where answer == nil {
-                    answer = socket.received()
-                    try await Task.sleep(for: .milliseconds(10))
-                }
+                try await poll { socket.received() != nil }
                 let kept = Self.piece + 1000
                 #expect(try await caller.head(blob).offset == "\(kept)")
                 #expect(try await caller.put(blob, kept..<blob.bytes.count).status == 201)

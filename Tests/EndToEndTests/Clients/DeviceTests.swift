@@ -52,10 +52,10 @@
             let tables = ["--scope", "w:1", "--table", "task", "--table", "project"]
             let up = try await sync("a", server, token, tables)
             #expect(up.status == 0, "\(up.errors)")
-            #expect(up.output.contains("sent 2"))
+            #expect(up.output.contains("pushed 2"))
             let down = try await sync("b", server, token, tables + ["--json"])
             let summary = try JSONDecoder().decode(SyncSummary.self, from: Data(down.output.utf8))
-            #expect(summary.received == 2 && summary.applied == 2 && summary.pushed == 0 && summary.isSettled)
+            #expect(summary.received == 2 && summary.applied == 2 && summary.pushed == 0 && summary.isConfirmed)
             // One page of the scan that fills the file, and the exchange behind it. On the wire are at least the rows,
             // and two short answers are not longer than this.
             #expect(summary.roundTrips == 2)
@@ -131,8 +131,8 @@
             let found = try await verify()
             #expect(found.status == 3 && !found.summary.isClean)
             #expect(found.summary.tables.first { $0.table == "project" }?.ids == ["q"])
-            let healed = try await verify(["--repair"])
-            #expect(healed.status == 0 && healed.summary.repaired == 1)
+            let repaired = try await verify(["--repair"])
+            #expect(repaired.status == 0 && repaired.summary.repaired == 1)
             #expect(try sql("a", "SELECT name FROM project ORDER BY id") == ["Home", "Work"])
             #expect(await server.stop() == 0)
         }
@@ -144,7 +144,8 @@
             return (result.status, (try? decoder.decode([RefusedEdit].self, from: Data(result.output.utf8))) ?? [])
         }
 
-        @Test func whatCannotBeSynced() async throws {
+        @Test("What cannot be synced is said with its reason, and ends with 1")
+        func whatCannotBeSynced() async throws {
             try makeDevice("a")
             try sql("a", "INSERT INTO project VALUES ('p', 'Home')")
             let token = try await token()
@@ -176,9 +177,9 @@
             let watcher = try ChildProcess(ServeTests.command, arguments, environment: ["TIDEMARK_TOKEN": token])
             _ = try await watcher.line(startingWith: "idle")
             try sql("a", "INSERT INTO project VALUES ('p', 'Home')")
-            for _ in 0..<50 where try sql("b", "SELECT id FROM project").isEmpty {
-                try await Task.sleep(for: .milliseconds(200))
+            try await poll {
                 _ = try await sync("b", server, token, tables)
+                return try !sql("b", "SELECT id FROM project").isEmpty
             }
             #expect(try sql("b", "SELECT id FROM project") == ["p"])
             watcher.signal(SIGINT)
@@ -187,7 +188,8 @@
         }
 
         /// The client in this process, over AsyncHTTPClient: what it counts is what was on the wire.
-        @Test func theTransport() async throws {
+        @Test("AsyncHTTPClient's transport unpacks an answer, and counts the bytes of the wire")
+        func theTransport() async throws {
             try await LiveServer.run(in: folder) { server in
                 let token = try await LiveServer.token()
                 let caller = Caller(url: server.url, token: token)
@@ -227,19 +229,21 @@
             // The wire was cut after 3 MiB of 8: what was sent before is not sent again, but for one part at most.
             #expect((8 << 20...9 << 20).contains(report.photoBytes))
             #expect(report.isSame && report.kills > 0 && report.rows > 300)
-            #expect(report.broughtBack > 50 && report.repaired == 1)
+            #expect(report.replayed > 50 && report.repaired == 1)
             // No tick comes meanwhile: nothing but a nudge brings the edit.
             #expect(report.nudged > 0)
         }
 
-        @Test func theCountriesFitTogether() {
+        @Test("Each border of the demo's countries is there from both sides")
+        func theCountriesFitTogether() {
             let data = DemoData.countries(limit: 10_000)
             let borders = Set(data.child.rows.compactMap(\.first))
             #expect(data.parent.rows.count > 190)
             for row in data.child.rows { #expect(borders.contains("\(row[2] ?? "")-\(row[1] ?? "")")) }
         }
 
-        @Test func packagesAreRead() {
+        @Test("The list of installed packages is read, with what each depends on")
+        func packagesAreRead() {
             let status = """
                 Package: a
                 Status: install ok installed

@@ -45,7 +45,7 @@
             }
 
             func wait(for id: String) async throws {
-                try await NudgedDeviceTests.wait {
+                try await poll {
                     let count = try await self.pool.read { db in
                         try Int.fetchOne(db, sql: "SELECT count(*) FROM note WHERE id = ?", arguments: [id])
                     }
@@ -54,22 +54,11 @@
             }
 
             func waitUntilListening() async throws {
-                try await NudgedDeviceTests.wait {
+                try await poll {
                     let status = try await self.engine.status()
                     return status.receivesNudges && status.activity == .idle
                 }
             }
-        }
-
-        /// Looks again and again, for a minute at most.
-        private static func wait(
-            sourceLocation: SourceLocation = #_sourceLocation, until isSo: @Sendable () async throws -> Bool
-        ) async throws {
-            for _ in 0..<6000 {
-                if try await isSo() { return }
-                try await Task.sleep(for: .milliseconds(10))
-            }
-            try #require(try await isSo(), sourceLocation: sourceLocation)
         }
 
         private static func transport(_ way: Way, _ url: String, _ token: String) throws -> any Transport {
@@ -107,7 +96,7 @@
                 let two = try Device(folder.path("two"), Self.transport(way, live.url, some), scopes: ["w:1", "w:2"])
                 for device in [one, two] { device.run() }
                 try await one.waitUntilListening()
-                try await Self.wait { try await two.engine.status().receivesNudges }
+                try await poll { try await two.engine.status().receivesNudges }
                 try await one.write("one")
                 try await two.wait(for: "one")
             }
@@ -126,7 +115,7 @@
                 device.run()
                 try await device.waitUntilListening()
             }
-            try await Self.wait { try await !device.engine.status().receivesNudges }
+            try await poll { try await !device.engine.status().receivesNudges }
             try await LiveServer.run(in: folder) { live in
                 _ = try await live.server.commit(to: "w:1") {
                     $0.upsert("note", id: "meanwhile", ["w": "1", "body": "text"])

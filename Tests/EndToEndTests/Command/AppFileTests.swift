@@ -178,7 +178,7 @@
                 try bench.sql("a", "SELECT record || ' ' || kind FROM tidemark_orphan ORDER BY 1") == [
                     "d delete", "i1 update", "n insert",
                 ])
-            // The other scope goes on; what is set aside is told by the exit code.
+            // The other scope goes on; what is refused is told by the exit code.
             #expect(try await command("sync", server, less, ["--scope", "w:2"]).status == 3)
             #expect(try await bench.held("w:2", server, less).rows == ["i2": "mine"])
             #expect(try await command("sync", server, whole, ["--scope", "w:1"]).status == 0)

@@ -26,7 +26,8 @@
             }
         }
 
-        @Test func damagedFile() async throws {
+        @Test("A file with a damaged page is told as such, with a hint and without SQL")
+        func damagedFile() async throws {
             try bench.sql("a", "CREATE TABLE tidemark_scope (name TEXT); CREATE TABLE item (id TEXT PRIMARY KEY)")
             try damage("a", pages: 2...2)
             let told = try await bench.run(["status", bench.path("a")])
@@ -35,7 +36,8 @@
             expectNoSQL(told.errors)
         }
 
-        @Test func damagedHead() async throws {
+        @Test("A file whose head is damaged is told as such, without SQL")
+        func damagedHead() async throws {
             try bench.sql("a", "CREATE TABLE item (id TEXT PRIMARY KEY)")
             try damage("a", pages: 1...1)
             let told = try await bench.run(["status", bench.path("a")])
@@ -43,7 +45,8 @@
             expectNoSQL(told.errors)
         }
 
-        @Test func noStore() async throws {
+        @Test("A file that is no database is no store, and is told without SQL")
+        func noStore() async throws {
             try Data(repeating: 0x41, count: 8192).write(to: URL(filePath: bench.path("s")))
             let told = try await bench.run(["serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + bench.path("s")])
             #expect(told.status == 1 && told.errors.contains("(database_failed)"), "\(told.errors)")
@@ -51,7 +54,8 @@
         }
 
         /// A full disk, wherever it is met.
-        @Test func fullDisk() {
+        @Test("A full disk is told as such, wherever it is met, with the hint to make room")
+        func fullDisk() {
             let failure = Failure(
                 of: DatabaseError(
                     resultCode: .SQLITE_FULL, message: "database or disk is full",

@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import GRDB
+    import PostgresCluster
     import Testing
     import Tidemark
     import TidemarkAsyncHTTPClient
@@ -45,11 +46,37 @@
 
         func server() async throws -> ServerProcess { try await ServerProcess.start(path("s")) }
 
+        /// Makes the file `key`, with which tokens of servers over a cluster are signed.
+        func makeKey() throws {
+            try String(repeating: "0123456789abcdef", count: 3)
+                .write(toFile: path("key"), atomically: true, encoding: .utf8)
+        }
+
+        /// A server over the store in a cluster.
+        func server(on cluster: PostgresCluster) async throws -> ServerProcess {
+            try await ServerProcess.start(
+                ["--listen", "127.0.0.1:0", "--secret-file", path("key")],
+                environment: ["TIDEMARK_STORE": cluster.url()])
+        }
+
         /// Syncs the table `task` of a device's file with the scope `w:1`.
         func sync(_ name: String, _ server: ServerProcess, _ token: String) async throws {
             let tables = ["--scope", "w:1", "--table", "task"]
             let result = try await run(["sync", path(name), "--server", server.url] + tables, token: token)
             #expect(result.status == 0, "\(name): \(result.output)\(result.errors)")
+        }
+
+        /// Syncs a device's file with the scope `w:1`, and says what became of it.
+        func trySync(
+            _ name: String, _ server: ServerProcess, _ more: [String] = []
+        ) async throws -> (status: Int32, output: String, errors: String) {
+            try await run(
+                ["sync", path(name), "--server", server.url, "--scope", "w:1"] + more, token: try await token())
+        }
+
+        /// Each task of a device's file: its id and title.
+        func tasks(_ name: String) throws -> [String] {
+            try sql(name, "SELECT id || ' ' || title FROM task ORDER BY id")
         }
 
         func run(

@@ -27,7 +27,8 @@
             return bookmarks
         }
 
-        @Test func everything() throws {
+        @Test("Everything that can be set is read from the file")
+        func everything() throws {
             let file = try file(
                 """
                 strict: true
@@ -98,14 +99,16 @@
                 ])
         }
 
-        @Test func attachments() throws {
+        @Test("Fields with attachments are read for records and for events")
+        func attachments() throws {
             let file = try file(
                 "entities: {task: {attachments: [photo]}, audit: {kind: events, attachments: [scan]}}")
             #expect(
                 file.entities == [.state("task", attachments: ["photo"]), .events("audit", attachments: ["scan"])])
         }
 
-        @Test func limitsOfBlobs() throws {
+        @Test("The limits of blobs are read")
+        func limitsOfBlobs() throws {
             let file = try file(
                 "limits: {blobBytes: 1048576, scopeBlobBytes: 8388608, blobParts: 5, blobTransfers: 6, blobRate: 100}")
             #expect((file.limits.blobBytes, file.limits.scopeBlobBytes) == (1 << 20, 8 << 20))
@@ -123,75 +126,80 @@
             #expect(try file("# nothing yet\n").limits == Limits())
         }
 
-        @Test(arguments: [
-            ("strict: maybe", "1:9", "true or false"),
-            ("stict: true", "1:1", "allowed here: strict"),
-            ("strict: true\nstrict: false", "1:1", "given twice"),
-            ("secret: abc", "1:1", "TIDEMARK_SECRET"),
-            ("retention: soon", "1:12", "30d"),
-            ("forgetDevicesAfter: never", "1:21", "30d"),
-            ("listen: here", "1:9", "HOST:PORT"),
-            ("partitions: 300", "1:13", "from 0 to 32"),
-            ("limits:\n  page: 0", "2:9", "from 1 to"),
-            ("limits:\n  pages: 1", "2:3", "allowed here: page"),
-            ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
-            ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
-            ("entities: [task]", "1:11", "mapping"),
-            ("snapshots: {shared: {}}", "1:21", "delay: 5m"),
-            ("snapshots: {share: {}}", "1:13", "allowed here: shared"),
-            ("snapshots: {shared: {delay: 2h}}", "1:29", "from 1s to 1h"),
-            ("snapshots: {shared: {delay: soon}}", "1:29", "a time such as"),
-            ("webhooks: [a]", "1:11", "mapping"), ("webhooks: {\"a b\": {}}", "1:12", "cannot be a webhook's name"),
-            ("webhooks: {a: {}}", "1:15", "needs a `url`"),
-            ("webhooks: {a: {url: x}}", "1:21", "https://HOST/PATH"),
-            ("webhooks: {a: {url: \"http://example.org/x\"}}", "1:21", "has to begin with https://"),
-            ("webhooks: {a: {url: \"http://127.0.0.1.example.org/x\"}}", "1:21", "has to begin with https://"),
-            ("webhooks: {a: {url: \"ftp://127.0.0.1/x\"}}", "1:21", "https://HOST/PATH"),
-            ("webhooks: {a: {url: \"https://ada:hush@example.org/\"}}", "1:21", "a name or a password"),
-            ("webhooks: {a: {url: \"https://example.org/\"}}", "1:15", "secretFile"),
-            ("webhooks: {a: {url: \"https://h/\", secret: abc}}", "1:35", "never from this file"),
-            ("webhooks: {a: {url: \"https://h/\", secretFile: k, secretVariable: K}}", "1:15", "one of them only"),
-            ("webhooks:\n  a: {url: https://h/, secretFile: k, scopes: [\"a b\"]}", "2:47", "neither a scope's name"),
-            ("webhooks:\n  a: {url: https://h/, secretFile: k, scopes: []}", "2:47", "1 to 100"),
-            ("webhooks:\n  a: {url: https://h/, secretFile: k, from: 7}", "2:45", "now, start"),
-            ("webhooks:\n  a: {url: https://h/, secretFile: k, timeout: 5m}", "2:48", "from 1s to 60s"),
-            ("limits: {deltaHeaderBytes: 99999}", "1:28", "from 64 to"),
-            ("paths: [a]", "1:8", "mapping"), ("paths: {sync: {}}", "1:9", "are taken"),
-            ("paths: {Rest: {}}", "1:9", "are taken"), ("paths: {a/b: {}}", "1:9", "without a slash"),
-            ("paths:\n  a: {entity: \" x\"}", "2:15", "not an entity's name"),
-            ("paths:\n  a: {scope: \"a b\"}", "2:14", "not a scope's name"),
-            ("paths:\n  a: {event: \"x y\"}", "2:14", "letters"),
-            ("paths:\n  a: {members: {x: y, z: y}}", "2:26", "two fields"),
-            ("paths:\n  a: {members: {x: {form: hex}}}", "2:27", "boolean"),
-            ("entities:\n  \" task\": {}", "2:3", "not an entity's name"),
-            ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
-            ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),
-            ("entities:\n  task:\n    kind: state\n    colour: red", "4:5", "allowed here: kind"),
-            ("entities:\n  task: {deletes: sometimes}", "2:19", "win, lose"),
-            ("entities:\n  audit: {kind: events, deletes: lose}", "2:34", "says nothing about events"),
-            ("entities:\n  task: {conflict: best}", "2:20", "mergeFields, lastWriteWins"),
-            ("entities:\n  task: {priority: high}", "2:20", "a number from 0 to 99"),
-            ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),
-            ("entities:\n  task: {ids: both}", "2:15", "client, server"),
-            ("entities:\n  log: {kind: events, ids: server}", "2:28", "only appended"),
-            ("entities:\n  log: {kind: events, patch: [a]}", "2:30", "only appended"),
-            ("entities:\n  log: {kind: events, brake: true}", "2:30", "only appended"),
-            ("entities:\n  task: {brake: 100}", "2:17", "true or false"),
-            ("entities:\n  task: {brake: {rows: 0}}", "2:24", "a number from 1"),
-            ("entities:\n  task: {brake: {window: 1s}}", "2:26", "from 1m to 30d"),
-            ("entities:\n  task: {brake: {row: 1}}", "2:18", "rows, window"),
-            ("entities:\n  task: {}\n  tAsk: {}", "3:3", "one entity"),
-            ("entities:\n  \" task\": {}", "2:3", "no blank"),
-            ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
-            ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
-            ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),
-            ("entities:\n  task: {serverFields: summary}", "2:24", "list"),
-            ("entities:\n  task: {attachments: photo}", "2:23", "list"),
-            ("entities:\n  task: {attachments: [photo, Photo]}", "2:23", "are one field"),
-            ("entities:\n  task: {patch: [photo], attachments: [Photo]}", "2:39", "leave it out of `patch`"),
-            ("entities:\n  task: {defaults: {photo: x}, attachments: [photo]}", "2:45", "cannot have a default"),
-            ("entities: {task: {kind: state}", "2:1", "expected"),
-        ])
+        @Test(
+            "A mistake is told with its line, its column and what is allowed there",
+            arguments: [
+                ("strict: maybe", "1:9", "true or false"),
+                ("stict: true", "1:1", "allowed here: strict"),
+                ("strict: true\nstrict: false", "1:1", "given twice"),
+                ("secret: abc", "1:1", "TIDEMARK_SECRET"),
+                ("retention: soon", "1:12", "30d"),
+                ("forgetDevicesAfter: never", "1:21", "30d"),
+                ("listen: here", "1:9", "HOST:PORT"),
+                ("partitions: 300", "1:13", "from 0 to 32"),
+                ("limits:\n  page: 0", "2:9", "from 1 to"),
+                ("limits:\n  pages: 1", "2:3", "allowed here: page"),
+                ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
+                ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
+                ("entities: [task]", "1:11", "mapping"),
+                ("snapshots: {shared: {}}", "1:21", "delay: 5m"),
+                ("snapshots: {share: {}}", "1:13", "allowed here: shared"),
+                ("snapshots: {shared: {delay: 2h}}", "1:29", "from 1s to 1h"),
+                ("snapshots: {shared: {delay: soon}}", "1:29", "a time such as"),
+                ("webhooks: [a]", "1:11", "mapping"), ("webhooks: {\"a b\": {}}", "1:12", "cannot be a webhook's name"),
+                ("webhooks: {a: {}}", "1:15", "needs a `url`"),
+                ("webhooks: {a: {url: x}}", "1:21", "https://HOST/PATH"),
+                ("webhooks: {a: {url: \"http://example.org/x\"}}", "1:21", "has to begin with https://"),
+                ("webhooks: {a: {url: \"http://127.0.0.1.example.org/x\"}}", "1:21", "has to begin with https://"),
+                ("webhooks: {a: {url: \"ftp://127.0.0.1/x\"}}", "1:21", "https://HOST/PATH"),
+                ("webhooks: {a: {url: \"https://ada:hush@example.org/\"}}", "1:21", "a name or a password"),
+                ("webhooks: {a: {url: \"https://example.org/\"}}", "1:15", "secretFile"),
+                ("webhooks: {a: {url: \"https://h/\", secret: abc}}", "1:35", "never from this file"),
+                ("webhooks: {a: {url: \"https://h/\", secretFile: k, secretVariable: K}}", "1:15", "one of them only"),
+                (
+                    "webhooks:\n  a: {url: https://h/, secretFile: k, scopes: [\"a b\"]}", "2:47",
+                    "neither a scope's name"
+                ),
+                ("webhooks:\n  a: {url: https://h/, secretFile: k, scopes: []}", "2:47", "1 to 100"),
+                ("webhooks:\n  a: {url: https://h/, secretFile: k, from: 7}", "2:45", "now, start"),
+                ("webhooks:\n  a: {url: https://h/, secretFile: k, timeout: 5m}", "2:48", "from 1s to 60s"),
+                ("limits: {deltaHeaderBytes: 99999}", "1:28", "from 64 to"),
+                ("paths: [a]", "1:8", "mapping"), ("paths: {sync: {}}", "1:9", "are taken"),
+                ("paths: {Rest: {}}", "1:9", "are taken"), ("paths: {a/b: {}}", "1:9", "without a slash"),
+                ("paths:\n  a: {entity: \" x\"}", "2:15", "not an entity's name"),
+                ("paths:\n  a: {scope: \"a b\"}", "2:14", "not a scope's name"),
+                ("paths:\n  a: {event: \"x y\"}", "2:14", "letters"),
+                ("paths:\n  a: {members: {x: y, z: y}}", "2:26", "two fields"),
+                ("paths:\n  a: {members: {x: {form: hex}}}", "2:27", "boolean"),
+                ("entities:\n  \" task\": {}", "2:3", "not an entity's name"),
+                ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
+                ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),
+                ("entities:\n  task:\n    kind: state\n    colour: red", "4:5", "allowed here: kind"),
+                ("entities:\n  task: {deletes: sometimes}", "2:19", "win, lose"),
+                ("entities:\n  audit: {kind: events, deletes: lose}", "2:34", "says nothing about events"),
+                ("entities:\n  task: {conflict: best}", "2:20", "mergeFields, lastWriteWins"),
+                ("entities:\n  task: {priority: high}", "2:20", "a number from 0 to 99"),
+                ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),
+                ("entities:\n  task: {ids: both}", "2:15", "client, server"),
+                ("entities:\n  log: {kind: events, ids: server}", "2:28", "only appended"),
+                ("entities:\n  log: {kind: events, patch: [a]}", "2:30", "only appended"),
+                ("entities:\n  log: {kind: events, brake: true}", "2:30", "only appended"),
+                ("entities:\n  task: {brake: 100}", "2:17", "true or false"),
+                ("entities:\n  task: {brake: {rows: 0}}", "2:24", "a number from 1"),
+                ("entities:\n  task: {brake: {window: 1s}}", "2:26", "from 1m to 30d"),
+                ("entities:\n  task: {brake: {row: 1}}", "2:18", "rows, window"),
+                ("entities:\n  task: {}\n  tAsk: {}", "3:3", "one entity"),
+                ("entities:\n  \" task\": {}", "2:3", "no blank"),
+                ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
+                ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
+                ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),
+                ("entities:\n  task: {serverFields: summary}", "2:24", "list"),
+                ("entities:\n  task: {attachments: photo}", "2:23", "list"),
+                ("entities:\n  task: {attachments: [photo, Photo]}", "2:23", "are one field"),
+                ("entities:\n  task: {patch: [photo], attachments: [Photo]}", "2:39", "leave it out of `patch`"),
+                ("entities:\n  task: {defaults: {photo: x}, attachments: [photo]}", "2:45", "cannot have a default"),
+                ("entities: {task: {kind: state}", "2:1", "expected"),
+            ])
         func mistakes(text: String, place: String, remark: String) {
             let complaint = complaint(text)
             #expect(complaint.hasPrefix("error: tidemark.yaml:\(place): "), "\(complaint)")
@@ -215,16 +223,20 @@
             #expect(settings[.secretFile] == "/key")
         }
 
-        @Test(arguments: [
-            ("127.0.0.1:0", true), ("127.8.8.8:80", true), ("localhost:80", true), ("[::1]:80", true),
-            ("0.0.0.0:80", false), ("[::]:80", false), ("example.org:80", false), ("127.0.0.1.evil.org:80", false),
-            ("127.evil:80", false),
-        ])
+        @Test(
+            "An address is loopback where nobody else can reach it, whatever its name looks like",
+            arguments: [
+                ("127.0.0.1:0", true), ("127.8.8.8:80", true), ("localhost:80", true), ("[::1]:80", true),
+                ("0.0.0.0:80", false), ("[::]:80", false), ("example.org:80", false), ("127.0.0.1.evil.org:80", false),
+                ("127.evil:80", false),
+            ])
         func loopback(address: String, isLoopback: Bool) throws {
             #expect(try ListenAddress(address).isLoopback == isLoopback)
         }
 
-        @Test(arguments: ["", "8080", "host", "host:", ":80", "::1:80", "host:99999", "host:-1"])
+        @Test(
+            "An address without a host or a port in range is refused",
+            arguments: ["", "8080", "host", "host:", ":80", "::1:80", "host:99999", "host:-1"])
         func badAddresses(address: String) {
             #expect(throws: Failure.self) { try ListenAddress(address) }
         }

@@ -45,10 +45,6 @@
             }
         }
 
-        private func rows(_ name: String) throws -> [String] {
-            try bench.sql(name, "SELECT id || ' ' || title FROM task ORDER BY id")
-        }
-
         private func makeDevices(_ names: String...) throws {
             for name in names {
                 try bench.sql(name, "CREATE TABLE task (id TEXT PRIMARY KEY NOT NULL, title TEXT)")
@@ -60,7 +56,7 @@
                 ["sync", bench.path(name), "--server", server.url, "--scope", "w:1", "--table", "task"], token: token)
             #expect(result.status == 1)
             #expect(result.errors.contains("scope_erased") && result.errors.contains("hint: "), "\(result.errors)")
-            #expect(try rows(name) == [])
+            #expect(try bench.tasks(name) == [])
         }
 
         /// Each way to ask for a scope.
@@ -169,10 +165,9 @@
             let command = try ChildProcess(ServeTests.command, arguments)
             let looking = try bench.folder.database("s")
             defer { try? looking.close() }
-            var isMarked = false
-            while !isMarked {
+            try await poll {
                 // As a reader: a writer would wait for the erasure's turns.
-                isMarked = try await looking.read { db in
+                try await looking.read { db in
                     try String.fetchAll(db, sql: "SELECT name FROM scope WHERE erased_at IS NOT NULL") == ["w:1"]
                 }
             }

@@ -42,7 +42,7 @@
             try await Task.sleep(for: .milliseconds(400))
             #expect(looks.withLock { $0 } == 0)
             try await database.write { try $0.execute(sql: "INSERT INTO item DEFAULT VALUES") }
-            while looks.withLock({ $0 }) == 0 { try await Task.sleep(for: .milliseconds(5)) }
+            try await poll { looks.withLock { $0 } > 0 }
             looking.cancel()
         }
 

@@ -79,9 +79,9 @@
             }
             #expect(
                 lines == [
-                    "syncing: 0 edits to send, 0 without a verdict", "idle: 0 edits to send, 0 without a verdict",
-                    "idle: 1 edit to send, 0 without a verdict", "syncing: 0 edits to send, 0 without a verdict",
-                    "idle: 0 edits to send, 0 without a verdict", "waiting: 0 edits to send, 0 without a verdict · x",
+                    "syncing: 0 pending, 0 sent without a verdict", "idle: 0 pending, 0 sent without a verdict",
+                    "idle: 1 pending, 0 sent without a verdict", "syncing: 0 pending, 0 sent without a verdict",
+                    "idle: 0 pending, 0 sent without a verdict", "waiting: 0 pending, 0 sent without a verdict · x",
                 ])
         }
 

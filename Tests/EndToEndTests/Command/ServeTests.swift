@@ -18,19 +18,21 @@
             try await ChildProcess(Self.command, arguments, environment: environment).result()
         }
 
-        @Test(arguments: [
-            ([], "no store is named"), (["--store", "postgres:x"], "not a store"),
-            (["--store", "postgres://ada:hush@127.0.0.1:1/x", "--listen", "0.0.0.0:0"], "a secret of its own"),
-            (["--store", "postgres://ada:hush@127.0.0.1:1/x"], "no store in a file beside which"),
-            (["--store", "sqlite:/nowhere/at/all/x.sqlite"], "does not exist"),
-            (["--store", "sqlite:FOLDER/x", "--listen", "0.0.0.0:0"], "needs a secret of its own"),
-            (["--store", "sqlite:FOLDER/x", "--listen", "nonsense"], "not an address"),
-            (["--store", "sqlite:FOLDER/x", "--secret-file", "FOLDER/none"], "cannot be read"),
-            (["--store", "sqlite:FOLDER/x", "--config", "FOLDER/none"], "cannot be read"),
-            (["--store", "sqlite:FOLDER/x", "--log-level", "loud"], "not a log level"),
-            (["--store", "sqlite:FOLDER/x", "--partitions", "4"], "a store in a file has no partitions"),
-            (["--store", "sqlite:FOLDER/x", "--partitions", "many"], "not a number of partitions"),
-        ])
+        @Test(
+            "A server that cannot start says why and what to do, without the store's password",
+            arguments: [
+                ([], "no store is named"), (["--store", "postgres:x"], "not a store"),
+                (["--store", "postgres://ada:hush@127.0.0.1:1/x", "--listen", "0.0.0.0:0"], "a secret of its own"),
+                (["--store", "postgres://ada:hush@127.0.0.1:1/x"], "no store in a file beside which"),
+                (["--store", "sqlite:/nowhere/at/all/x.sqlite"], "does not exist"),
+                (["--store", "sqlite:FOLDER/x", "--listen", "0.0.0.0:0"], "needs a secret of its own"),
+                (["--store", "sqlite:FOLDER/x", "--listen", "nonsense"], "not an address"),
+                (["--store", "sqlite:FOLDER/x", "--secret-file", "FOLDER/none"], "cannot be read"),
+                (["--store", "sqlite:FOLDER/x", "--config", "FOLDER/none"], "cannot be read"),
+                (["--store", "sqlite:FOLDER/x", "--log-level", "loud"], "not a log level"),
+                (["--store", "sqlite:FOLDER/x", "--partitions", "4"], "a store in a file has no partitions"),
+                (["--store", "sqlite:FOLDER/x", "--partitions", "many"], "not a number of partitions"),
+            ])
         func refusals(arguments: [String], what: String) async throws {
             let path = folder.url.path(percentEncoded: false)
             let (status, output, errors) = try await run(
@@ -41,7 +43,9 @@
             #expect(!errors.contains("hush"))
         }
 
-        @Test(arguments: ["short", "changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])
+        @Test(
+            "A secret that can be guessed is refused, and stands in no message",
+            arguments: ["short", "changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])
         func weakSecrets(secret: String) async throws {
             for listen in ["127.0.0.1:0", "0.0.0.0:0"] {
                 let (status, _, errors) = try await run(
@@ -52,7 +56,8 @@
             }
         }
 
-        @Test func usage() async throws {
+        @Test("A call that is misspelled ends with 64, and one for help with 0")
+        func usage() async throws {
             #expect(try await run(["serve", "--nonsense"]).status == 64)
             #expect(try await run(["--help"]).status == 0)
             #expect(try await run(["token", "--sub", "a", "--scope", "b"]).status == 64)

@@ -12,22 +12,11 @@
         init() async throws {
             bench = try CommandBench()
             cluster = try await offPool { try PostgresCluster() }
-            try String(repeating: "0123456789abcdef", count: 3)
-                .write(toFile: bench.path("key"), atomically: true, encoding: .utf8)
-        }
-
-        private func server() async throws -> ServerProcess {
-            try await ServerProcess.start(
-                ["--listen", "127.0.0.1:0", "--secret-file", bench.path("key")],
-                environment: ["TIDEMARK_STORE": cluster.url()])
-        }
-
-        private func rows(_ name: String) throws -> [String] {
-            try bench.sql(name, "SELECT id || ' ' || title FROM task ORDER BY id")
+            try bench.makeKey()
         }
 
         @Test(.timeLimit(.minutes(2))) func anyServerWillDo() async throws {
-            let (first, second) = (try await server(), try await server())
+            let (first, second) = (try await bench.server(on: cluster), try await bench.server(on: cluster))
             let token = try await bench.run(
                 ["token", "--secret-file", bench.path("key"), "--sub", "ada", "--scope", "w:*=rw"]
             ).output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -43,13 +32,13 @@
             try await bench.sync("b", first, token)
             await first.process.end()
             try await bench.sync("a", second, token)
-            #expect(try rows("a") == ["t1 by b", "t3 from b"])
+            #expect(try bench.tasks("a") == ["t1 by b", "t3 from b"])
             // The store goes and comes back under a server that stays.
             try await offPool { [cluster] in try cluster.restart() }
             try bench.sql("a", "INSERT INTO task VALUES ('t4', 'after')")
             try await bench.sync("a", second, token)
             try await bench.sync("b", second, token)
-            #expect(try rows("b") == ["t1 by b", "t3 from b", "t4 after"])
+            #expect(try bench.tasks("b") == ["t1 by b", "t3 from b", "t4 after"])
             #expect(try await bench.held("w:1", second, token).rows.count == 3)
             #expect(await second.stop() == 0)
             let compacted = try await bench.run(["compact", "--store", cluster.url()])

@@ -44,7 +44,7 @@
             #expect(await server.stop() == 0)
         }
 
-        @Test("many rows that are kept aside are told in a few lines", .timeLimit(.minutes(5)))
+        @Test("many rows that are quarantined are told in a few lines", .timeLimit(.minutes(5)))
         func bounded() async throws {
             try bench.sql("a", "CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT)")
             try bench.sql("b", "CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT CHECK (title = 'no'))")
@@ -64,7 +64,7 @@
             #expect(await server.stop() == 0)
         }
 
-        @Test("of the edits that wait for a refused one, twenty are told")
+        @Test("of the edits that a refused one blocks, twenty are told")
         func dependants() {
             let operation = RejectedOperation(
                 id: 1, scope: "w:1", entity: "task", record: "t1", code: "too_far", detail: "It is too far.",

@@ -195,7 +195,7 @@
             let edits = try decoder.decode([OrphanReport].self, from: Data(told.output.utf8))
             #expect(edits.map(\.record) == ["1"] && edits[0].fields == ["title": "'mine'"], "\(told)")
             #expect(try await bench.run(["orphaned", bench.path("a"), "--discard", "999"]).status == 1)
-            let early = try await bench.run(["orphaned", bench.path("a"), "--give-back", "\(edits[0].number)"])
+            let early = try await bench.run(["orphaned", bench.path("a"), "--replay", "\(edits[0].number)"])
             #expect(early.status == 1 && early.errors.contains("when w:1 is synced again"), "\(early)")
             let gone = try await bench.run(["orphaned", bench.path("a"), "--discard", "\(edits[0].number)"])
             #expect(gone.status == 0 && gone.output.contains("is discarded"), "\(gone)")

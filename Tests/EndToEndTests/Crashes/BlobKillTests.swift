@@ -32,12 +32,8 @@
                 "PUT \(blob.path()) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
                     + "Content-Length: \(blob.bytes.count)\r\n\r\n")
             #expect(try await socket.write(Array(blob.bytes.prefix(2 * TestBlob.piece + 1000))) == 0)
-            var offset: String?
-            for _ in 0..<1000 where offset != "\(2 * TestBlob.piece)" {
-                offset = try await caller.head(blob).offset
-                try await Task.sleep(for: .milliseconds(10))
-            }
-            #expect(offset == "\(2 * TestBlob.piece)")
+            let offset = "\(2 * TestBlob.piece)"
+            try await poll { try await caller.head(blob).offset == offset }
             let again = try await server.restarted(folder.path("sync.sqlite"))
             #expect(try await caller.head(blob).offset == offset)
             #expect(try await caller.put(blob, 2 * TestBlob.piece..<blob.bytes.count).status == 201)

@@ -48,7 +48,7 @@
             #expect(try await held(2, server, token) == ["1", "2"])
             second.signal(SIGINT)
             #expect(await second.wait() == 0)
-            #expect(try bench.sql("a", lease).isEmpty, "who stops gives its turn back")
+            #expect(try bench.sql("a", lease).isEmpty, "who stops yields its turn")
             #expect(await server.stop() == 0)
         }
     }

@@ -176,10 +176,12 @@
             }
         }
 
-        @Test(arguments: [
-            "", "x", "{", #"{"a"}"#, #"{"a":"x"}"#, #"{"a":1,"a":2}"#, "[1]", "1.5", "12 13", #"{"a":null}"#,
-            "99999999999999999999",
-        ])
+        @Test(
+            "A delta header that says nothing is a malformed request",
+            arguments: [
+                "", "x", "{", #"{"a"}"#, #"{"a":"x"}"#, #"{"a":1,"a":2}"#, "[1]", "1.5", "12 13", #"{"a":null}"#,
+                "99999999999999999999",
+            ])
         func headersThatSayNothing(header: String) async throws {
             try await DialectServer.run(.sqlite) { server in
                 let ada = try await server.caller()

@@ -329,7 +329,8 @@
             }
         }
 
-        @Test func tooManyItems() async throws {
+        @Test("More items than a push may have are too large a request")
+        func tooManyItems() async throws {
             var limits = Limits()
             limits.operations = 2
             try await DialectServer.run(.sqlite, limits: limits) { server in

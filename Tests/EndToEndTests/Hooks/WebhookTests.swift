@@ -83,12 +83,12 @@
                 let server = try await server([hook("push", receiver)])
                 let caller = try await caller(server)
                 for scope in ["w:1", "w:2"] { try await push(1, to: scope, caller) }
-                while try await !caller.get("/health").text.contains(#""hooks":{"behind":2,"oldestSeconds":"#) {
-                    try await Task.sleep(for: .milliseconds(20))
+                try await poll {
+                    try await caller.get("/health").text.contains(#""hooks":{"behind":2,"oldestSeconds":"#)
                 }
                 receiver.answer { _, _ in .status(200) }
-                while try await caller.get("/health").text != #"{"live":true,"ready":true,"hooks":{"behind":0}}"# {
-                    try await Task.sleep(for: .milliseconds(20))
+                try await poll {
+                    try await caller.get("/health").text == #"{"live":true,"ready":true,"hooks":{"behind":0}}"#
                 }
                 #expect(await server.stop() == 0)
             }
@@ -280,7 +280,7 @@
     extension ServerProcess {
         /// What it says, once that is so.
         fileprivate func errors(until isSo: (String) -> Bool) async throws -> String {
-            while !isSo(process.standardError) { try await Task.sleep(for: .milliseconds(20)) }
+            try await poll { isSo(process.standardError) }
             return process.standardError
         }
     }

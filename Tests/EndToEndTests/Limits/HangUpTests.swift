@@ -105,13 +105,8 @@
                     scene.latch.signal()
                 }
             }
-            try await wait { scene.isWriting.withLock { $0 } }
+            try await poll { scene.isWriting.withLock { $0 } }
             return writing
-        }
-
-        private func wait(until isSo: () -> Bool) async throws {
-            for _ in 0..<12_000 where !isSo() { try await Task.sleep(for: .milliseconds(10)) }
-            try #require(isSo())
         }
 
         private func push(_ port: Int, as subject: String, _ id: String) async throws -> Socket {
@@ -138,11 +133,11 @@
                     }
                 }
                 // Some wait for the writer and hold all of the memory, the others wait for memory.
-                try await wait { scene.came.withLock { $0 } == 12 }
-                try await wait { scene.atWork.withLock { $0 } >= 8 }
+                try await poll { scene.came.withLock { $0 } == 12 }
+                try await poll { scene.atWork.withLock { $0 } >= 8 }
                 #expect(scene.atWork.withLock { $0 } < 12)
                 sockets = []
-                try await wait { scene.ended.withLock { $0 } == 12 }
+                try await poll { scene.ended.withLock { $0 } == 12 }
                 // What he may do is asked once there is memory for what he says, and that takes no writer.
                 let token = try await LiveServer.token("bob", scopes: ["w": .readWrite])
                 let bob = Caller(url: live.url, token: token)
@@ -164,7 +159,7 @@
                 let writing = try await block(live, scene)
                 let socket = try await push(live.port, as: "ada", "half")
                 socket.endWriting()
-                try await wait { scene.atWork.withLock { $0 } == 1 }
+                try await poll { scene.atWork.withLock { $0 } == 1 }
                 // He is looked for meanwhile, and that is no answer.
                 #expect(try await socket.read() == "HTTP/1.1 100 Continue\r\n\r\n")
                 scene.open()
@@ -194,7 +189,10 @@
         func stream() async throws {
             var limits = Limits()
             limits.streams = 1
-            try await LiveServer.run(in: TemporaryFolder(), limits: limits) { live in
+            var configuration = SyncServer.Configuration()
+            // Longer than the test looks: no comment tells the server of it.
+            configuration.streamComment = .seconds(3600)
+            try await LiveServer.run(in: TemporaryFolder(), limits: limits, configuration: configuration) { live in
                 let token = try await LiveServer.token()
                 let ask =
                     "GET /sync/events?scope=w HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n\r\n"
@@ -204,15 +202,11 @@
                     #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
                 }
                 let other = try await LiveServer.token("bob")
-                var status = 0
-                // Far less than the time between two comments.
-                for _ in 0..<40 where status != 200 {
-                    try await Task.sleep(for: .milliseconds(100))
+                try await poll {
                     let events = try await OpenEvents(live, "scope=w", other)
-                    status = Int(events.status)
                     events.close()
+                    return events.status == 200
                 }
-                #expect(status == 200)
             }
         }
     }

@@ -49,7 +49,7 @@
             var id: String
             var time: Int64
 
-            init(_ object: StoredObject) { (id, time) = (object.id.text, object.lastModifiedAt) }
+            init(_ object: StoredObject) { (id, time) = (object.id.text, object.lastModifiedAt.milliseconds) }
             init(_ record: [String: Any]) {
                 (id, time) = (record["id"] as? String ?? "", Int64(record["lastModifiedAt"] as? Int ?? 0))
             }

@@ -40,14 +40,16 @@
             }
         }
 
-        @Test func health() async throws {
+        @Test("Anybody may ask whether the server lives and is ready")
+        func health() async throws {
             try await LiveServer.run(in: folder) { server in
                 let answer = try await Caller(url: server.url).get("/health")
                 #expect(answer.text == #"{"live":true,"ready":true}"#)
             }
         }
 
-        @Test func declarations() async throws {
+        @Test("Declarations are handed out, and a strict server refuses an entity that has none")
+        func declarations() async throws {
             let entities: [EntityDeclaration] = [.state("task", serverFields: ["summary"]), .events("audit")]
             try await LiveServer.run(in: folder, entities: entities, isStrict: true) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
@@ -57,7 +59,8 @@
             }
         }
 
-        @Test func gzipBothWays() async throws {
+        @Test("Bodies travel in gzip both ways, down only where that is asked for")
+        func gzipBothWays() async throws {
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
                 let text = String(repeating: "tide ", count: 500)

@@ -25,7 +25,8 @@
             }
         }
 
-        @Test func queries() async throws {
+        @Test("A query that is changed anyhow is read in its bounds or refused")
+        func queries() async throws {
             let pool = [
                 "scope=w&since=T&limit=500", "scope=w:1&id=t1&id=%C3%A9&follow=list:task",
                 "scope=w&fields=a,b&limit=-1",
@@ -57,7 +58,8 @@
         }
 
         /// Nobody gets in by changing a token, whatever he changes.
-        @Test func alteredTokens() async throws {
+        @Test("A token that is changed anyhow lets nobody in")
+        func alteredTokens() async throws {
             let good = try await LiveServer.token()
             let verifier = try await TokenVerifier(secret: LiveServer.secret)
             let parts = good.split(separator: ".").compactMap { Base64URL.decode(String($0)) }
@@ -75,7 +77,8 @@
         }
 
         /// What is signed is ours, but it may be an older or newer program that signed it.
-        @Test func signedClaims() async throws {
+        @Test("Signed claims that are changed anyhow are read in their bounds or refused")
+        func signedClaims() async throws {
             let verifier = try await TokenVerifier(secret: LiveServer.secret) {
                 Date(timeIntervalSince1970: 1_700_000_000)
             }
@@ -101,7 +104,8 @@
             }
         }
 
-        @Test func encodingsAndTags() async throws {
+        @Test("Encodings and tags are found only where the header names them")
+        func encodingsAndTags() async throws {
             let body = Array("a body of some bytes".utf8)
             let tag = EntityTag(of: body, as: .identity)
             let pool = [

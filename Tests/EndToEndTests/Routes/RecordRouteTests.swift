@@ -12,7 +12,8 @@
         let folder: TemporaryFolder
         init() throws { folder = try TemporaryFolder() }
 
-        @Test func named() async throws {
+        @Test("Records are fetched by name with what they refer to, and one that is unknown is told as none")
+        func named() async throws {
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
                 _ = try await caller.push([
@@ -28,7 +29,8 @@
             }
         }
 
-        @Test func anyName() async throws {
+        @Test("An entity of any name is found by its path")
+        func anyName() async throws {
             let (name, path) = (#"Order "50% off" é\/:x"#, "Order%20%2250%25%20off%22%20%C3%A9%5C%2F%3Ax")
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
@@ -48,9 +50,11 @@
             }
         }
 
-        @Test(arguments: [
-            ("%ff", "scope=w&id=t1"), ("a%00", "scope=w&id=t1"),
-        ])
+        @Test(
+            "A path that is no text is refused",
+            arguments: [
+                ("%ff", "scope=w&id=t1"), ("a%00", "scope=w&id=t1"),
+            ])
         func brokenPath(entity: String, query: String) async throws {
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
@@ -60,17 +64,19 @@
             }
         }
 
-        @Test(arguments: [
-            ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
-            ("task", "scope=w&id=", 400, .invalidIdentifier), ("%20task", "scope=w&id=t1", 400, .invalidIdentifier),
-            ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
-            ("task", "scope=w&id=%ff", 400, .malformedRequest),
-            ("task", "scope=w&%ff=1&id=t1", 400, .malformedRequest),
-            ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
-            ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
-            ("task", "scope=w&id=t1&since=x", 400, .invalidCheckpoint),
-            ("task", "scope=other&id=t1", 403, .scopeForbidden),
-        ])
+        @Test(
+            "A question for records that is malformed or not granted is refused with its code",
+            arguments: [
+                ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
+                ("task", "scope=w&id=", 400, .invalidIdentifier), ("%20task", "scope=w&id=t1", 400, .invalidIdentifier),
+                ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
+                ("task", "scope=w&id=%ff", 400, .malformedRequest),
+                ("task", "scope=w&%ff=1&id=t1", 400, .malformedRequest),
+                ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
+                ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
+                ("task", "scope=w&id=t1&since=x", 400, .invalidCheckpoint),
+                ("task", "scope=other&id=t1", 403, .scopeForbidden),
+            ])
         func refused(entity: String, query: String, status: Int, code: ProblemCode) async throws {
             try await LiveServer.run(in: folder) { server in
                 let token = try await LiveServer.token(scopes: ["w": .read])
@@ -79,11 +85,13 @@
             }
         }
 
-        @Test(arguments: [
-            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20", 400, .invalidIdentifier),
-            ("entity=task&every=0", 400, .limitOutOfRange), ("entity=task&every=x", 400, .malformedRequest),
-            ("entity=task&entity=task", 400, .malformedRequest), ("entity=task&after=", 400, .invalidIdentifier),
-        ])
+        @Test(
+            "A question for digests that is malformed is refused with its code",
+            arguments: [
+                ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20", 400, .invalidIdentifier),
+                ("entity=task&every=0", 400, .limitOutOfRange), ("entity=task&every=x", 400, .malformedRequest),
+                ("entity=task&entity=task", 400, .malformedRequest), ("entity=task&after=", 400, .invalidIdentifier),
+            ])
         func refusedDigest(query: String, status: Int, code: ProblemCode) async throws {
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
@@ -92,7 +100,8 @@
             }
         }
 
-        @Test func digest() async throws {
+        @Test("A digest is told for a scope, and for parts of an entity")
+        func digest() async throws {
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
                 let pushed = try await caller.push([

@@ -65,7 +65,7 @@
                     transport: transport)
                 _ = try await engine.syncNow()
                 let status = try await engine.status()
-                #expect(status.isSettled)
+                #expect(status.isConfirmed)
                 #expect(try await engine.rejectedOperations().isEmpty)
                 let rows = try await file.read { db in
                     try String.fetchAll(

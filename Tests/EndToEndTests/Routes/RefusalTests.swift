@@ -19,7 +19,8 @@
             }
         }
 
-        @Test func unsupportedProtocol() async throws {
+        @Test("Another version of the protocol is refused with those that are spoken")
+        func unsupportedProtocol() async throws {
             try await check { caller in
                 let answer = try await caller.get("/sync/changes", "scope=w", headers: [("Tidemark-Protocol", "2")])
                 #expect((answer.status, answer.code) == (400, .unsupportedProtocol))
@@ -31,16 +32,18 @@
             }
         }
 
-        @Test(arguments: [
-            ("hello", "byte 0"), (#"{"scope":5,"clientId":"device-01"}"#, "`scope`"),
-            (#"{"scope":"w","clientId":"device-01","scope":"x"}"#, "`scope`"),
-            (
-                #"{"scope":"w","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","#
-                    + #""entity":"task","id":"t","fields":{"a":1,"a":2}}]}"#,
-                "`operations[0].fields.a`"
-            ),
-            (#"{"scope":"w","clientId":"device-01","operations":7}"#, "`operations`"),
-        ])
+        @Test(
+            "A malformed body is refused with the place in it",
+            arguments: [
+                ("hello", "byte 0"), (#"{"scope":5,"clientId":"device-01"}"#, "`scope`"),
+                (#"{"scope":"w","clientId":"device-01","scope":"x"}"#, "`scope`"),
+                (
+                    #"{"scope":"w","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"#
+                        + #""type":"upsert","entity":"task","id":"t","fields":{"a":1,"a":2}}]}"#,
+                    "`operations[0].fields.a`"
+                ),
+                (#"{"scope":"w","clientId":"device-01","operations":7}"#, "`operations`"),
+            ])
         func malformedRequest(body: String, place: String) async throws {
             try await check { caller in
                 let answer = try await caller.post("/sync", body)
@@ -49,14 +52,17 @@
             }
         }
 
-        @Test(arguments: [
-            ("", ProblemCode.malformedRequest, "`scope`"), ("scope=w&scope=x", .malformedRequest, "`scope`"),
-            ("scope=a%20b", .invalidIdentifier, "`scope`"), ("scope=w&limit=ten", .malformedRequest, "`limit`"),
-            ("scope=w&limit=0", .limitOutOfRange, "`limit`"), ("scope=w&limit=5001", .limitOutOfRange, "`limit`"),
-            ("scope=w&limit=99999999999999999999", .limitOutOfRange, "`limit`"),
-            ("scope=w&limit=-1", .limitOutOfRange, "`limit`"),
-            ("scope=w&since=garbage", .invalidCheckpoint, "`since`"), ("scope=w&since=", .invalidCheckpoint, "`since`"),
-        ])
+        @Test(
+            "A malformed query is refused with its member",
+            arguments: [
+                ("", ProblemCode.malformedRequest, "`scope`"), ("scope=w&scope=x", .malformedRequest, "`scope`"),
+                ("scope=a%20b", .invalidIdentifier, "`scope`"), ("scope=w&limit=ten", .malformedRequest, "`limit`"),
+                ("scope=w&limit=0", .limitOutOfRange, "`limit`"), ("scope=w&limit=5001", .limitOutOfRange, "`limit`"),
+                ("scope=w&limit=99999999999999999999", .limitOutOfRange, "`limit`"),
+                ("scope=w&limit=-1", .limitOutOfRange, "`limit`"),
+                ("scope=w&since=garbage", .invalidCheckpoint, "`since`"),
+                ("scope=w&since=", .invalidCheckpoint, "`since`"),
+            ])
         func query(query: String, code: ProblemCode, place: String) async throws {
             try await check { caller in
                 let answer = try await caller.get("/sync/changes", query)
@@ -65,7 +71,8 @@
             }
         }
 
-        @Test func invalidIdentifier() async throws {
+        @Test("A name that is none is refused wherever it stands")
+        func invalidIdentifier() async throws {
             try await check { caller in
                 for body in [
                     #"{"scope":"a b","clientId":"device-01"}"#, #"{"scope":"w","clientId":"short"}"#,
@@ -78,7 +85,8 @@
             }
         }
 
-        @Test func invalidCheckpoint() async throws {
+        @Test("A checkpoint of another scope, and one that was altered, is refused")
+        func invalidCheckpoint() async throws {
             try await check { caller in
                 _ = try await caller.push([upsert("t1", #""a":1"#)])
                 let token = try await caller.get("/sync/changes", "scope=w").nextSince
@@ -100,7 +108,8 @@
             }
         }
 
-        @Test func notFoundAndMethods() async throws {
+        @Test("A path that is none is not found, and a method that is none is told with those that are")
+        func notFoundAndMethods() async throws {
             try await check { caller in
                 for path in ["/", "/sync/nothing", "/elsewhere", "/sync/changes/more"] {
                     let answer = try await caller.get(path)
@@ -114,7 +123,8 @@
             }
         }
 
-        @Test func operationGap() async throws {
+        @Test("A gap in a lane refuses the push, and says which number is expected")
+        func operationGap() async throws {
             try await check { caller in
                 let first = try await caller.push([upsert("t1", #""a":1"#)])
                 #expect(first.status == 200)
@@ -128,7 +138,8 @@
             }
         }
 
-        @Test func tooLarge() async throws {
+        @Test("What is too large is refused, also once it is unpacked")
+        func tooLarge() async throws {
             var limits = Limits()
             limits.bodyBytes = 64 << 10
             try await check(limits: limits) { caller in
@@ -147,11 +158,14 @@
             }
         }
 
-        @Test(arguments: [
-            ("Content-Encoding", "br", 415), ("Content-Encoding", "gzip, gzip", 415), ("Content-Encoding", "gzip", 400),
-            ("Content-Type", "text/plain", 415), ("Content-Type", "application/json; charset=utf-8", 200),
-            ("Content-Encoding", "identity", 200),
-        ])
+        @Test(
+            "An encoding or a type that is not taken is refused with 415",
+            arguments: [
+                ("Content-Encoding", "br", 415), ("Content-Encoding", "gzip, gzip", 415),
+                ("Content-Encoding", "gzip", 400),
+                ("Content-Type", "text/plain", 415), ("Content-Type", "application/json; charset=utf-8", 200),
+                ("Content-Encoding", "identity", 200),
+            ])
         func encodings(header: String, value: String, status: Int) async throws {
             try await check { caller in
                 let body = #"{"scope":"w","clientId":"device-01"}"#

@@ -144,7 +144,8 @@
             }
         }
 
-        @Test func someFieldsOnly() async throws {
+        @Test("A snapshot of some fields has rows with these alone, marked as partial")
+        func someFieldsOnly() async throws {
             try await filled { _, caller in
                 let answer = try await caller.get("/sync/snapshot", "scope=w&fields=done,name")
                 #expect(answer.changes.count == 7)
@@ -153,11 +154,14 @@
             }
         }
 
-        @Test(arguments: [
-            ("", "scope"), ("scope=w&limit=x", "limit"), ("scope=w&fields=", "fields"),
-            ("scope=w&fields=a&fields=b", "fields"), ("scope=w&pageCursor=x", "snapshotToken"),
-            ("scope=w&snapshotToken=x", "snapshotToken"), ("scope=w&snapshotToken=x&snapshotToken=y", "snapshotToken"),
-        ])
+        @Test(
+            "A malformed question for a snapshot is refused with its member",
+            arguments: [
+                ("", "scope"), ("scope=w&limit=x", "limit"), ("scope=w&fields=", "fields"),
+                ("scope=w&fields=a&fields=b", "fields"), ("scope=w&pageCursor=x", "snapshotToken"),
+                ("scope=w&snapshotToken=x", "snapshotToken"),
+                ("scope=w&snapshotToken=x&snapshotToken=y", "snapshotToken"),
+            ])
         func mistakesAreNamed(query: String, member: String) async throws {
             try await filled { _, caller in
                 let answer = try await caller.get("/sync/snapshot", query)

@@ -23,7 +23,7 @@
         }
 
         private static let client = HTTPClient(eventLoopGroupProvider: .singleton)
-        private static let patience: Duration = .seconds(20)
+        private static let patience: Duration = .seconds(60)
 
         let status: Int
         let contentType: String

@@ -20,18 +20,13 @@
             }
         }
 
-        private func commit(_ live: LiveServer, to scope: Scope) async throws {
-            let id = RecordID(stringLiteral: UUID().uuidString)
-            _ = try await live.server.commit(to: scope) { $0.upsert("task", id: id, ["n": 1]) }
-        }
-
         @Test("A socket ends with its token, and tells nothing behind it")
         func expired() async throws {
             try await run { live, ahead in
                 let socket = try await OpenSocket(live, "scope=w", LiveServer.token(expiresIn: 600))
                 try await socket.wait(forHead: 0, of: "w")
                 ahead.withLock { $0 = 700_000 }
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 #expect(try await socket.waitForEnd() == "1008 unauthenticated")
                 #expect(socket.texts.count == 1)
                 #expect(live.server.nudges.watched.isEmpty)
@@ -56,10 +51,10 @@
                 try await socket.say(#"{"type":"authorize","token":"\#(fresh)"}"#)
                 try await socket.wait(for: #"{"event":"authorized"}"#)
                 ahead.withLock { $0 = 700_000 }
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
                 ahead.withLock { $0 = 3_700_000 }
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 #expect(try await socket.waitForEnd() == "1008 unauthenticated")
             }
         }
@@ -75,7 +70,7 @@
                         texts.count { $0.hasPrefix(#"{"event":"refused","code":"unauthenticated""#) } == count + 1
                     }
                 }
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
             }
         }
@@ -109,8 +104,8 @@
                 try await socket.say(#"{"type":"subscribe","scopes":["x","y"]}"#)
                 try await socket.wait(forHead: 0, of: "y")
                 #expect(socket.texts.contains { $0.hasPrefix(#"{"event":"refused","scope":"x","#) })
-                try await commit(live, to: "x")
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "x")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
                 #expect(!socket.texts.contains(#"{"event":"changes","scope":"x","head":1}"#))
             }
@@ -148,7 +143,7 @@
                     let socket = try await OpenSocket(live, "scope=w&scope=x", nil)
                     try await socket.wait { $0.count == 2 }
                     grant.withLock { $0 = reason }
-                    try await commit(live, to: "x")
+                    try await live.commitTask(to: "x")
                     #expect(try await socket.waitForEnd() == end)
                     #expect(socket.texts.count == 2)
                 }
@@ -156,9 +151,9 @@
                 let socket = try await OpenSocket(live, "scope=w&scope=x", nil)
                 try await socket.wait { $0.count == 2 }
                 grant.withLock { $0 = .none }
-                try await commit(live, to: "x")
+                try await live.commitTask(to: "x")
                 try await socket.wait(for: #"{"event":"unsubscribed","scope":"x","code":"scope_forbidden"}"#)
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
                 #expect(socket.texts.count == 4)
                 // This host takes no token in a message.
@@ -170,7 +165,7 @@
         @Test("A scope that is erased ends, and the others go on")
         func erased() async throws {
             try await run { live, _ in
-                try await commit(live, to: "x")
+                try await live.commitTask(to: "x")
                 let socket = try await OpenSocket(live, "scope=w&scope=x", LiveServer.token())
                 try await socket.wait(forHead: 1, of: "x")
                 _ = try await live.server.erase(.scope("x"))
@@ -179,7 +174,7 @@
                 try await socket.wait {
                     $0.contains { $0.hasPrefix(#"{"event":"refused","scope":"x","code":"scope_erased""#) }
                 }
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
             }
         }

@@ -12,11 +12,6 @@
 
     @Suite("Sockets of nudges", .serialized, .timeLimit(.minutes(5)))
     struct SocketTests {
-        private func commit(_ live: LiveServer, to scope: Scope) async throws {
-            let id = RecordID(stringLiteral: UUID().uuidString)
-            _ = try await live.server.commit(to: scope) { $0.upsert("task", id: id, ["n": 1]) }
-        }
-
         @Test("What changes in the scopes of the address is told, and nothing else")
         func nudged() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
@@ -30,7 +25,7 @@
                 _ = try await caller.push([upsert("t1", #""n":1"#)], scope: "other")
                 #expect(try await caller.push([upsert("t1", #""n":1"#)]).status == 200)
                 try await socket.wait(forHead: 1, of: "w")
-                try await commit(live, to: "x")
+                try await live.commitTask(to: "x")
                 try await socket.wait(forHead: 1, of: "x")
                 #expect(socket.texts.count == 4)
             }
@@ -54,13 +49,13 @@
                         }
                 }
                 try await socket.wait(forHead: 0, of: "w")
-                try await commit(live, to: "w")
+                try await live.commitTask(to: "w")
                 try await socket.wait(forHead: 1, of: "w")
                 try await socket.say(#"{"scopes":["w"],"later":{"more":[]},"type":"unsubscribe"}"#)
                 try await socket.wait(for: #"{"event":"unsubscribed","scope":"w"}"#)
-                try await commit(live, to: "w")
-                try await commit(live, to: "other")
-                try await commit(live, to: "x")
+                try await live.commitTask(to: "w")
+                try await live.commitTask(to: "other")
+                try await live.commitTask(to: "x")
                 try await socket.wait(forHead: 1, of: "x")
                 #expect(!socket.texts.contains { $0.contains(#""head":2"#) || $0.contains(#""scope":"other","head""#) })
                 #expect(live.server.nudges.watched == ["x"])
@@ -137,9 +132,9 @@
                 try await other.send(.close, [0x03, 0xe8])
                 #expect(try await other.waitForEnd() == "1000")
                 var status = 429
-                for _ in 0..<400 where status == 429 {
+                try await poll {
                     status = try await OpenEvents(live, "scope=w", eve).status
-                    try await Task.sleep(for: .milliseconds(20))
+                    return status != 429
                 }
                 #expect(status == 200)
             }
@@ -218,7 +213,7 @@
                     try await sockets[1].say(#"{"type":"subscribe","scopes":["w"]}"#)
                     for socket in sockets { try await socket.wait(forHead: 0, of: "w") }
                     for (head, live) in [(1, first), (2, second)] {
-                        try await commit(live, to: "w")
+                        try await live.commitTask(to: "w")
                         for socket in sockets { try await socket.wait(forHead: head, of: "w") }
                     }
                 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import TidemarkServer
@@ -48,10 +49,10 @@ struct AskedRemedyTests {
         let bench = try await known(kind)
         #expect(try await told("{}", by: bench) == nil)
         bench.clock = 2_000_000
-        let asked = try await bench.server.remedy(.slowDown(seconds: 600), for: "device-aaaa", in: "s")
+        let asked = try await bench.server.remedy(.slowDown(interval: .seconds(600)), for: "device-aaaa", in: "s")
         #expect(asked.map(\.scope) == ["s"])
         #expect(asked.first?.remedy == (try await kept(bench)))
-        let remedy = NumberedRemedy(number: 2_000_000, remedy: .slowDown(seconds: 600))
+        let remedy = NumberedRemedy(number: 2_000_000, remedy: .slowDown(interval: .seconds(600)))
         for report in [nil, "{}", #"{"remedy":{"number":5,"outcome":"done"}}"#] {
             #expect(try await told(report, by: bench) == remedy)
         }
@@ -61,9 +62,22 @@ struct AskedRemedyTests {
         bench.clock = 3_000_000
         #expect(try await told(#"{"remedy":{"number":2000000,"outcome":"done"}}"#, by: bench) == nil)
         #expect(try await kept(bench)?.outcome == RemedyOutcome(2_000_000, .done))
-        #expect(try await kept(bench)?.told == 3_000_000)
-        #expect(try await kept(bench)?.asked == 2_000_000)
+        #expect(try await kept(bench)?.told == Date(milliseconds: 3_000_000))
+        #expect(try await kept(bench)?.asked == Date(milliseconds: 2_000_000))
         #expect(try await told(nil, by: bench) == nil)
+    }
+
+    @Test("An interval is asked in whole seconds, whatever fraction was named", arguments: StoreKind.allCases)
+    func fractions(kind: StoreKind) async throws {
+        let bench = try await known(kind)
+        let asked = [Duration.milliseconds(1_500), .seconds(1), .milliseconds(86_400_999)]
+        let heard = [Duration.seconds(1), .seconds(1), .seconds(86_400)]
+        for (interval, whole) in zip(asked, heard) {
+            let answer = try await bench.server.remedy(.slowDown(interval: interval), for: "device-aaaa", in: "s")
+            #expect(answer.first?.remedy?.remedy == .slowDown(interval: whole))
+            #expect(try await kept(bench)?.remedy == .slowDown(interval: whole))
+            #expect(try await told(nil, by: bench)?.remedy == .slowDown(interval: whole))
+        }
     }
 
     @Test(
@@ -186,9 +200,9 @@ struct AskedRemedyTests {
             }
         }
         try await server.remedy(.stop(message: String(long.dropFirst())), for: "device-aaaa")
-        for seconds in [0, -1, 86_401] as [Int64] {
+        for interval in [.zero, .seconds(-1), .milliseconds(999), .seconds(86_401), .seconds(1e19)] as [Duration] {
             await #expect(throws: RemedyError.invalidInterval) {
-                try await server.remedy(.slowDown(seconds: seconds), for: "device-aaaa")
+                try await server.remedy(.slowDown(interval: interval), for: "device-aaaa")
             }
         }
         await #expect(throws: RemedyError.unknownDevice("device-zzzz")) {

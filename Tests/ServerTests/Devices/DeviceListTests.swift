@@ -57,7 +57,7 @@ struct DeviceListTests {
         bench.clock += 1000
         _ = try await told(#"{"pending":5,"oldest":7200}"#, since: since, by: bench)
         let device = try #require(try await bench.server.devices().devices.first)
-        #expect(device.reportedAt == Date(milliseconds: 1_000_000) && device.report?.oldest == 3600)
+        #expect(device.reportedAt == Date(milliseconds: 1_000_000) && device.report?.oldest == .seconds(3600))
         _ = try await told(#"{"pending":5,"oldest":90000}"#, since: since, by: bench)
         #expect(try await bench.server.devices().devices.first?.reportedAt == Date(milliseconds: 1_001_000))
     }
@@ -77,7 +77,7 @@ struct DeviceListTests {
                 #expect(answer.statuses == ["applied"], "\(report)")
                 let device = try #require(try await bench.server.devices().devices.first)
                 #expect((0...1_000_000_000).contains(device.report?.pending ?? -1))
-                #expect((device.report?.oldest ?? 0) <= 3_155_760_000)
+                #expect((device.report?.oldest ?? .zero) <= .seconds(3_155_760_000))
                 #expect(device.report?.app == nil && device.report?.library == nil)
             }
         }

@@ -135,7 +135,7 @@ struct HookTests {
         func commitEverywhere() async throws {
             for server in servers {
                 head = try await commit(Int(head), to: "s", on: server)
-                try await Receiver.wait { receivers.contains { $0.notices(of: "s").last?.head == head } }
+                try await poll { receivers.contains { $0.notices(of: "s").last?.head == head } }
             }
         }
         try await commitEverywhere()
@@ -159,7 +159,7 @@ struct HookTests {
         var hook = receiver.hook(start: .start)
         hook.settings.knownScopes = 8
         try await run([hook], on: bench.store) { _ in
-            try await Receiver.wait { Set(receiver.all.map(\.scope)).count == 120 }
+            try await poll { Set(receiver.all.map(\.scope)).count == 120 }
         }
         #expect(receiver.all.count == 120)
     }
@@ -296,24 +296,17 @@ final class Receiver: Sendable {
     func notices(of scope: Scope) -> [CommitNotice] { all.filter { $0.scope == scope } }
 
     func wait(for scope: Scope, _ head: Version) async throws {
-        try await Self.wait { self.notices(of: scope).last?.head == head }
+        try await poll { self.notices(of: scope).last?.head == head }
     }
 
     func running(of scope: Scope) -> Int { state.withLock { $0.running[scope] ?? 0 } }
     var calls: Int { state.withLock { $0.calls } }
 
-    func waitForCalls(_ count: Int) async throws { try await Self.wait { self.state.withLock { $0.calls >= count } } }
+    func waitForCalls(_ count: Int) async throws { try await poll { self.state.withLock { $0.calls >= count } } }
 
     /// Until the heads that there are count as told.
     func waitForBeginning(_ store: any ChangeStore, _ hook: String) async throws {
         let store = try #require(store as? any HookStore)
-        while try await !store.untold(to: hook, of: nil, after: nil, limit: 1).isEmpty {
-            try await Task.sleep(for: .milliseconds(5))
-        }
-    }
-
-    /// The test's time limit ends what never comes.
-    static func wait(until isSo: () -> Bool) async throws {
-        while !isSo() { try await Task.sleep(for: .milliseconds(5)) }
+        try await poll { try await store.untold(to: hook, of: nil, after: nil, limit: 1).isEmpty }
     }
 }

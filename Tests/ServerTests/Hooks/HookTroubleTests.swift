@@ -41,7 +41,7 @@ struct HookTroubleTests {
         } body: { server in
             for scope in ["deaf", "a", "b"] as [Scope] { try await hooks.commit(0, to: scope, on: server) }
             for scope in ["a", "b"] as [Scope] { try await receiver.wait(for: scope, 1) }
-            try await Receiver.wait { reasons.withLock { !$0.isEmpty } }
+            try await poll { reasons.withLock { !$0.isEmpty } }
             for round in 1...20 {
                 try await hooks.commit(round, to: "b", on: server)
                 try await receiver.wait(for: "b", Int64(round) + 1)
@@ -52,7 +52,7 @@ struct HookTroubleTests {
             try await hooks.commit(1, to: "deaf", on: server)
             deaf.open()
             try await deaf.waitForCalls(2)
-            try await Receiver.wait { deaf.running(of: "deaf") == 0 }
+            try await poll { deaf.running(of: "deaf") == 0 }
             #expect(deaf.mostAtOnce == 1)
         }
     }
@@ -75,12 +75,12 @@ struct HookTroubleTests {
                 events.withLock { $0 }.filter { $0.notice?.scope == scope }
             }
             try await hooks.commit(0, to: "deaf", on: server)
-            try await Receiver.wait { !seen("deaf").isEmpty }
+            try await poll { !seen("deaf").isEmpty }
             try await hooks.commit(1, to: "deaf", on: server)
             for round in 0..<30 {
                 let head = try await hooks.commit(round, to: "other", on: server)
                 // A machine that is busy may have it fail.
-                try await Receiver.wait {
+                try await poll {
                     seen("other").contains { $0.notice?.head == head && [.told, .givenUp].contains($0.kind) }
                 }
             }
@@ -105,9 +105,9 @@ struct HookTroubleTests {
         try await hooks.run([hook], on: bench.store) { configuration in
             configuration.onHookEvent = { event in events.withLock { $0.append(event) } }
         } body: { server in
-            try await Receiver.wait { events.withLock { $0.count } >= 72 }
+            try await poll { events.withLock { $0.count } >= 72 }
             try await hooks.commit(0, to: "z", on: server)
-            try await Receiver.wait { server.hookStanding?.behind == 9 || events.withLock { $0.count } > 72 }
+            try await poll { server.hookStanding?.behind == 9 || events.withLock { $0.count } > 72 }
             #expect(events.withLock { $0.count } == 72)
             #expect(deaf.calls == 72)
             deaf.open()
@@ -141,7 +141,7 @@ struct HookTroubleTests {
             // Read behind the erasure.
             try await hooks.commit(0, to: "b", on: server)
             try await receiver.wait(for: "b", 1)
-            try await Receiver.wait { receiver.running(of: "s") == 0 }
+            try await poll { receiver.running(of: "s") == 0 }
             receiver.takeAll()
             for round in 1...30 {
                 try await hooks.commit(round, to: "b", on: server)
@@ -162,7 +162,7 @@ struct HookTroubleTests {
             try await receiver.waitForCalls(4)
             #expect(server.hookStanding.map { $0.behind > 0 } ?? false)
             _ = try await SyncServer(store: bench.store, configuration: .still).erase(.scope("s"))
-            try await Receiver.wait { server.hookStanding?.behind == 0 }
+            try await poll { server.hookStanding?.behind == 0 }
             #expect(receiver.notices(of: "s").isEmpty)
         }
     }
@@ -179,7 +179,7 @@ struct HookTroubleTests {
             configuration.hookTimes.silence = .milliseconds(100)
             configuration.hookTimes.look = .milliseconds(100)
         } body: { _ in
-            try await Receiver.wait { events.withLock { $0.count } > 1 }
+            try await poll { events.withLock { $0.count } > 1 }
         }
         let seen = events.withLock { $0 }
         #expect(seen.allSatisfy { $0.kind == .unavailable && $0.notice == nil && $0.lag >= .milliseconds(100) })
@@ -209,7 +209,7 @@ struct HookTroubleTests {
         try await hooks.commit(0, to: "z", on: server)
         let task = Task { try await server.callHooksContinuously() }
         defer { task.cancel() }
-        try await Receiver.wait { receiver.all.count == 1601 }
+        try await poll { receiver.all.count == 1601 }
         let place = try #require(receiver.all.firstIndex { $0.scope == "z" })
         #expect(place < 1200)
     }
@@ -229,7 +229,7 @@ struct HookTroubleTests {
             let other = SyncServer(store: bench.store, configuration: .still)
             try await hooks.commit(1, to: "s:10000", on: other)
             server.hear(nil)
-            try await Receiver.wait { server.hooks.allSatisfy { $0.names.isEmpty } }
+            try await poll { server.hooks.allSatisfy { $0.names.isEmpty } }
             receiver.open()
             try await receiver.wait(for: "s:10000", 2)
         }

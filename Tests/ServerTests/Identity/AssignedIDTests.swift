@@ -112,7 +112,7 @@ struct AssignedIDTests {
         #expect(try await bench.pullAll().changes.count == 1)
     }
 
-    @Test("An insert made again by a restored copy does not bring a deleted record back (I6)")
+    @Test("An insert made again by a restored copy does not revive a deleted record (I6)")
     func resurrection() async throws {
         let bench = try Bench(entities: entities)
         let id = try #require(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)]).ids.first)
@@ -294,8 +294,8 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([temporary(1, order(1))], scope: "a").ids == [second])
     }
 
-    @Test("A record that is brought back keeps its id, whoever was here before it (W58)")
-    func broughtBack() async throws {
+    @Test("A record that is replayed keeps its id, whoever was here before it (W58)")
+    func replayed() async throws {
         let bench = try Bench(entities: entities)
         let id = try assigned(order(1))
         let edit = upsert(
@@ -324,7 +324,7 @@ struct AssignedIDTests {
         #expect(try await bench.contents().isEmpty)
     }
 
-    @Test("A restored copy does not bring back a record whose tombstone is gone, and a record still moves (I6)")
+    @Test("A restored copy does not revive a record whose tombstone is gone, and a record still moves (I6)")
     func longGone() async throws {
         let bench = try Bench(entities: entities)
         let id = try #require(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)]).ids.first)

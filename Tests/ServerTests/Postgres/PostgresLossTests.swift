@@ -202,7 +202,7 @@ extension PostgresCluster {
     }
 
     /// Ends the connections of commits that wait for their standby, as soon as there are any.
-    fileprivate func cutCommits(of application: String = "tidemark", within attempts: Int = 400) throws {
+    fileprivate func cutCommits(of application: String = "tidemark", within attempts: Int = 2000) throws {
         for _ in 0..<attempts {
             let cut = try psql(
                 """

@@ -135,11 +135,11 @@ struct PostgresNodesTests {
                 hasBegun.withLock { $0 = true }
                 guard runs.count() == 1 else { return version }
                 // For as long as the other one waits for it, within reason.
-                for _ in 0..<1000 where !isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
+                for _ in 0..<6000 where !isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
                 return version
             }
         }
-        while !hasBegun.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        try await poll { hasBegun.withLock { $0 } }
         #expect(try await quick.write("s") { try $0.append(.event("quick"), at: 1) } == 1)
         isOver.withLock { $0 = true }
         #expect(try await stalled.value == 2)
@@ -154,12 +154,12 @@ struct PostgresNodesTests {
         let stalled = Task {
             try await slow.write("new") { writer in
                 hasBegun.withLock { $0 = true }
-                for _ in 0..<1000 where !isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
+                for _ in 0..<6000 where !isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
                 return try writer.append(.event("slow"), at: 1)
             }
         }
         defer { isOver.withLock { $0 = true } }
-        while !hasBegun.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        try await poll { hasBegun.withLock { $0 } }
         #expect(try await quick.write("new") { try $0.append(.event("quick"), at: 1) } == 1)
         isOver.withLock { $0 = true }
         #expect(try await stalled.value == 1)

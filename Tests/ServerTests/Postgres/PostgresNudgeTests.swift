@@ -84,7 +84,7 @@ struct PostgresNudgeTests {
         for scope in scopes { _ = try await node.write(scope) { try $0.append(.event("e"), at: 1) } }
         var messages = 0
         var untold = Set(scopes.map(\.name))
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while !untold.isEmpty, ContinuousClock.now < deadline {
             for message in try listener.messages(within: .zero) {
                 messages += 1
@@ -170,7 +170,7 @@ struct PostgresNudgeTests {
         for waiter in waiters { _ = waiter.take() }
         let id = RecordID(stringLiteral: UUID().uuidString)
         let head = try await server.commit(to: "s") { $0.upsert("task", id: id, ["title": "a"]) }
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         for (server, waiter) in zip(servers, waiters) {
             var told: Version = 0
             while told < head {

@@ -96,7 +96,7 @@ struct PostgresQueryTests {
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task").isLast {}
         try await bench.drain()
-        #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
+        #expect(try await bench.store.attachedTables().map(\.notes) == [0])
         #expect(try await bench.records("s").isEmpty)
         #expect(try await bench.records("t").count == 1)
     }

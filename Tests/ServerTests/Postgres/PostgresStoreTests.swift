@@ -2,6 +2,7 @@ import Foundation
 import PostgresCluster
 import Testing
 import TidemarkPostgres
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -108,7 +109,9 @@ struct PostgresStoreTests {
     func tooWide() async throws {
         let node = try PostgresBench().node()
         _ = try await node.write("s") { try $0.append(.event("e"), at: 1) }
-        let long = String((0..<9000).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
+        var generator = SplitMix64(seed: 1)
+        let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789")
+        let long = String((0..<9000).map { _ in generator.pick(letters) })
         let error = try await #require(throws: PostgresError.self) {
             try await node.write("s") { writer in
                 try writer.note(

@@ -88,7 +88,7 @@ struct PartialRowTests {
         #expect(last(try await page(bench, since: since)).data?.count == 3)
     }
 
-    @Test("What was deleted and made anew comes whole, and so does what an edit has brought back")
+    @Test("What was deleted and made anew comes whole, and so does what an edit has revived")
     func revived() async throws {
         let (bench, since) = try await bench()
         _ = try await bench.exchange([delete(2, "t1", base: 1)])
@@ -115,8 +115,8 @@ struct PartialRowTests {
         #expect(last(try await page(other, since: deleted)).data?.count == 3)
     }
 
-    @Test("What a device brings back of a lost history comes whole, whatever the fields' versions say")
-    func broughtBack() async throws {
+    @Test("What a device replays of a lost history comes whole, whatever the fields' versions say")
+    func replayed() async throws {
         let (bench, _) = try await bench()
         try bench.copyStore()
         let lost = try await bench.exchange([upsert(2, "t1", #"{"b":"back"}"#, base: 1)])

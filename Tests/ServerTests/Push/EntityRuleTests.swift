@@ -161,7 +161,7 @@ struct EntityRuleTests {
     }
 
     @Test("What claims to come back after a loss is judged like any edit")
-    func broughtBack() async throws {
+    func replayed() async throws {
         let bench = try bench { $0.isDelete ? .reject(code: "kept", detail: "Tasks are kept.") : .accept }
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "there", ["x": 1]) }
         let operations = ["there", "unknown"].enumerated().map { index, id in

@@ -124,7 +124,7 @@ struct GroupPushTests {
         #expect(answer.head == 0)
     }
 
-    @Test("A group that a device brings back although it was not lost is `settled` as it was")
+    @Test("A group that a device replays although it was not lost is `settled` as it was")
     func notLost() async throws {
         let bench = try Bench()
         let answer = try await bench.exchange([

@@ -132,7 +132,7 @@ struct PatchedRecordTests {
         #expect(await problem { _ = try await bench.exchange([operation]) }?.code == .malformedRequest)
     }
 
-    @Test("A patch of a deleted record is refused for that, or brings it back where edits win")
+    @Test("A patch of a deleted record is refused for that, or revives it where edits win")
     func deleted() async throws {
         for (deletes, status) in [(DeletePolicy.win, "rejected"), (.lose, "merged")] {
             let bench = try await bench(deletes: deletes)

@@ -104,7 +104,7 @@ struct ServerPolicyTests {
         #expect(try await title(bench) == "decided")
     }
 
-    @Test("Edits win: a delete that did not see one is not taken; an edit brings a deleted record back whole")
+    @Test("Edits win: a delete that did not see one is not taken; an edit revives a deleted record whole")
     func editsWin() async throws {
         let bench = try Bench(entities: [.state("task", deletes: .lose)])
         _ = try await bench.exchange([upsert(1, "a", #"{"title":"t","note":"n"}"#)])

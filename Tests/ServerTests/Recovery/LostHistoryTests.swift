@@ -146,12 +146,12 @@ struct LostHistoryTests {
         #expect(again.results.allSatisfy { $0["replayed"] as? Bool == true })
     }
 
-    @Test("What a device brings back is taken, although its history is lost")
-    func broughtBack() async throws {
+    @Test("What a device replays is taken, although its history is lost")
+    func replayed() async throws {
         let loss = try await loss()
         let original = #","epoch":"\#(loss.epoch)","original":{"epoch":"\#(loss.epoch)","version":5}"#
         let answer = try await loss.bench.exchange(
-            [upsert(1, "d", "{}", lane: "lane-heal", extra: original)], since: loss.early)
+            [upsert(1, "d", "{}", lane: "lane-recover", extra: original)], since: loss.early)
         #expect(answer.statuses == ["applied"])
     }
 

@@ -5,7 +5,7 @@ import TidemarkTesting
 @testable import TidemarkServer
 @testable import TidemarkWire
 
-/// A device that speaks in raw requests, remembers what was answered, and brings it back after a loss.
+/// A device that speaks in raw requests, remembers what was answered, and replays it after a loss.
 private final class Writer {
     let bench: Bench
     let client: String
@@ -21,7 +21,7 @@ private final class Writer {
     private var number = 0
     private var lane: String
     private var losses = 0
-    private var healed: [(operation: [String: Any], version: Int64, epoch: String)] = []
+    private var replayed: [(operation: [String: Any], version: Int64, epoch: String)] = []
 
     init(_ bench: Bench, _ client: String) {
         self.bench = bench
@@ -70,16 +70,16 @@ private final class Writer {
     }
 
     /// After the loss: a new lane, what was finished above what survived, each as it was sealed.
-    func prepareToHeal(survived: Int64) {
+    func prepareToReplay(survived: Int64) {
         losses += 1
         lane = client + "-lane-\(losses)"
         number = 0
-        finished = (finished + healed).filter { $0.version > survived }
-        healed = []
+        finished = (finished + replayed).filter { $0.version > survived }
+        replayed = []
     }
 
-    /// Brings back the next of what was finished; `false` once there is nothing left.
-    func bringBackOne() async throws -> Bool {
+    /// Replays the next of what was finished; `false` once there is nothing left.
+    func replayOne() async throws -> Bool {
         guard !finished.isEmpty else { return false }
         let next = finished.removeFirst()
         var operation = next.operation
@@ -102,7 +102,7 @@ private final class Writer {
             guard !kept.isEmpty else { return }
             operation["fields"] = kept
         }
-        healed.append((operation, try #require(answer.versions.first), object?["epoch"] as? String ?? epoch))
+        replayed.append((operation, try #require(answer.versions.first), object?["epoch"] as? String ?? epoch))
     }
 }
 
@@ -112,12 +112,12 @@ private func edit(_ id: String, _ fields: [String: Int]) -> [String: Any] {
 
 private func removal(_ id: String) -> [String: Any] { ["type": "delete", "entity": "task", "id": id] }
 
-@Suite("What devices bring back after a loss (I11)")
+@Suite("What devices replay after a loss (I11)")
 struct ReplayedEditTests {
     enum Order: CaseIterable { case firstThenSecond, secondThenFirst, inTurns }
 
-    /// Runs a story that is lost, brings it back, and expects the records to be as they were.
-    private func heal(
+    /// Runs a story that is lost, replays it, and expects the records to be as they were.
+    private func recover(
         _ order: Order, entities: [EntityDeclaration] = [], reopening: Bool = false, losses: Int = 1,
         before: (Bench) async throws -> Void, story: (Writer, Writer) async throws -> Void,
         meanwhile: (Bench) async throws -> Void = { _ in }
@@ -135,24 +135,24 @@ struct ReplayedEditTests {
             if reopening { try bench.reopen() }
             try bench.restoreStore()
             if loss == 0 { try await meanwhile(bench) }
-            for writer in [first, second] { writer.prepareToHeal(survived: survived) }
-            try await bringBack(order, first, second)
+            for writer in [first, second] { writer.prepareToReplay(survived: survived) }
+            try await replay(order, first, second)
         }
         return (was, try await bench.contents())
     }
 
-    private func bringBack(_ order: Order, _ first: Writer, _ second: Writer) async throws {
+    private func replay(_ order: Order, _ first: Writer, _ second: Writer) async throws {
         switch order {
         case .firstThenSecond:
-            while try await first.bringBackOne() {}
-            while try await second.bringBackOne() {}
+            while try await first.replayOne() {}
+            while try await second.replayOne() {}
         case .secondThenFirst:
-            while try await second.bringBackOne() {}
-            while try await first.bringBackOne() {}
+            while try await second.replayOne() {}
+            while try await first.replayOne() {}
         case .inTurns:
             while true {
-                let one = try await second.bringBackOne()
-                let two = try await first.bringBackOne()
+                let one = try await second.replayOne()
+                let two = try await first.replayOne()
                 if !one && !two { break }
             }
         }
@@ -164,7 +164,7 @@ struct ReplayedEditTests {
 
     @Test("The later of two writes of one field stands, the other fields both", arguments: Order.allCases)
     func fields(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1, "b": 1]))
             try await second.send(edit("t", ["b": 2, "c": 2]))
         }
@@ -174,7 +174,7 @@ struct ReplayedEditTests {
 
     @Test("A write of the value that is there already is a write too", arguments: Order.allCases)
     func equal(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1]))
             try await second.send(edit("t", ["a": 0]))
         }
@@ -184,7 +184,7 @@ struct ReplayedEditTests {
 
     @Test("What was deleted stays deleted, also where the store has never heard of it", arguments: Order.allCases)
     func deleted(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1]))
             try await first.send(edit("new", ["a": 1]), isBased: false)
             try await second.pull()
@@ -197,7 +197,7 @@ struct ReplayedEditTests {
 
     @Test("A record made anew keeps what it was made of, and nothing older", arguments: Order.allCases)
     func madeAnew(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1]))
             try await first.send(removal("t"))
             try await second.pull()
@@ -209,7 +209,7 @@ struct ReplayedEditTests {
 
     @Test("An edit may come back before the insert that it was made on", arguments: Order.allCases)
     func editBeforeInsert(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("new", ["a": 1, "b": 1]), isBased: false)
             try await second.pull()
             try await second.send(edit("new", ["b": 2]))
@@ -220,7 +220,7 @@ struct ReplayedEditTests {
 
     @Test("What was written after the loss is later than what was lost", arguments: Order.allCases)
     func writtenSince(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1, "b": 1]))
             try await second.send(edit("t", ["b": 2]))
             try await second.send(edit("n", ["a": 2]), isBased: false)
@@ -237,7 +237,7 @@ struct ReplayedEditTests {
         "Fields that an insert made since does not name come back, but not behind a deletion", arguments: Order.allCases
     )
     func otherFields(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, second in
+        let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("n", ["a": 1, "b": 1]), isBased: false)
             try await second.send(edit("m", ["a": 1, "b": 1]), isBased: false)
         } meanwhile: { bench in
@@ -256,7 +256,7 @@ struct ReplayedEditTests {
         "A deletion that was lost covers edits made since, but no record that was made since", arguments: Order.allCases
     )
     func deletedAndWrittenSince(order: Order) async throws {
-        let result = try await heal(order, before: oneRecord) { first, _ in
+        let result = try await recover(order, before: oneRecord) { first, _ in
             try await first.send(removal("t"))
             try await first.send(edit("n", ["a": 1]), isBased: false)
             try await first.send(removal("n"))
@@ -271,7 +271,7 @@ struct ReplayedEditTests {
 
     @Test("It goes the same where the store was opened more than once since the copy", arguments: Order.allCases)
     func reopened(order: Order) async throws {
-        let result = try await heal(order, reopening: true, before: oneRecord) { first, second in
+        let result = try await recover(order, reopening: true, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1]))
             try first.bench.reopen()
             try await first.pull()
@@ -302,7 +302,7 @@ struct ReplayedEditTests {
         #expect(try await bench.contents() == ["t": ["a": 2, "b": 1]])
     }
 
-    @Test("What a device brings back and the store has not lost is `settled`")
+    @Test("What a device replays and the store has not lost is `settled`")
     func notLost() async throws {
         let bench = try Bench()
         let first = Writer(bench, "device-aaaa")
@@ -328,7 +328,7 @@ struct ReplayedEditTests {
         for seed in UInt64(1)...50 {
             var random = SplitMix64(seed: seed)
             var story = ""
-            let result = try await heal(
+            let result = try await recover(
                 order, entities: [task], reopening: seed % 3 == 0, losses: seed > 25 ? 2 : 1
             ) { bench in
                 try await bench.server.commit(to: "s") { changes in

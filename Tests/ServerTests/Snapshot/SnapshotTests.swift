@@ -127,7 +127,7 @@ struct SnapshotTests {
         #expect(try await bench.pullAll(since: rest.answer.nextSince).changes.map(\.id) == ["c"])
     }
 
-    @Test("A scan begins anew where entities were declared in another order meanwhile (W83)")
+    @Test("A scan begins anew where entities were declared in another order meanwhile (W21)")
     func declaredAnew() async throws {
         let bench = try await filled([.state("task"), .state("profile")])
         let first = try await page(bench)

@@ -17,7 +17,7 @@ struct NewerStoreTests {
         try file.close()
     }
 
-    @Test("in SQLite")
+    @Test("a newer store in SQLite is refused, and is read again once it is an older one")
     func file() async throws {
         let bench = try Bench()
         _ = try await bench.exchange([upsert(1, "r1", #"{"n":1}"#)])
@@ -30,7 +30,7 @@ struct NewerStoreTests {
         try again.close()
     }
 
-    @Test("in PostgreSQL")
+    @Test("a newer store in PostgreSQL is refused, and stays as it is")
     func schema() async throws {
         let bench = try PostgresBench()
         let node = try bench.node()

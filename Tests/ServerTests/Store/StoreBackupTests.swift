@@ -18,7 +18,7 @@ struct StoreBackupTests {
     private var target: String { bench.directory.appending(path: "copy").path }
 
     private func name(_ bytes: [UInt8], in scope: Scope) -> BlobPartName {
-        let hash = SHA256.digest(bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        let hash = BlobHash.of(bytes)
         return BlobPartName(scope: scope, principal: "ada", hash: hash)
     }
 

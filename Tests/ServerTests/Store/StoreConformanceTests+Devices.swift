@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TidemarkWire
 
@@ -193,7 +194,7 @@ extension StoreConformanceTests {
         arguments: StoreKind.allCases)
     func remedy(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let first = KeptRemedy(number: 7, remedy: .stop(message: "é"), asked: 5)
+        let first = KeptRemedy(number: 7, remedy: .stop(message: "é"), asked: Date(milliseconds: 5))
         // A device that is not remembered is asked for nothing.
         try await bench.append(.upsert("a"))
         try await bench.write { try $0.note(first, of: .test) }
@@ -206,7 +207,8 @@ extension StoreConformanceTests {
         #expect(try await bench.read { try $0.standing(of: .test)?.remedy } == first)
         #expect(try await bench.store.devices(FleetQuery()).devices.map(\.remedy) == [first])
         try await bench.write { writer in
-            writer.attemptInVain { try writer.note(KeptRemedy(number: 8, remedy: .clear, asked: 6), of: .test) }
+            let second = KeptRemedy(number: 8, remedy: .clear, asked: Date(milliseconds: 6))
+            writer.attemptInVain { try writer.note(second, of: .test) }
         }
         #expect(try await bench.read { try $0.standing(of: .test)?.remedy } == first)
         try await bench.write { writer in

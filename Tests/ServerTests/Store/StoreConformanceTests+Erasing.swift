@@ -69,7 +69,7 @@ extension StoreConformanceTests {
         #expect(try await bench.changes().isEmpty)
         #expect(try await bench.store.rejections(in: "s", id: nil, limit: 9).isEmpty)
         #expect(try await bench.store.rejections(in: "other", id: nil, limit: 9).count == 3)
-        // The ids of its incarnations aside, which `dump()` leaves out.
+        // But for the ids of its incarnations, which `dump()` leaves out.
         #expect(try await bench.read("other") { try $0.dump() } == other)
     }
 

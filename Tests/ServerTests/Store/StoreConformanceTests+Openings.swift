@@ -1,5 +1,6 @@
 import Testing
 import TidemarkCore
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -9,7 +10,8 @@ extension StoreConformanceTests {
     func scopes(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let names: [Scope] = ["10", "9", "A", "Z", "_", "a", "a-b", "a.b", "a:b", "ab"].sorted()
-        for scope in names.shuffled() { try await bench.append(.upsert("a"), to: scope) }
+        var generator = SplitMix64(seed: 1)
+        for scope in names.shuffled(using: &generator) { try await bench.append(.upsert("a"), to: scope) }
         let store = bench.store
         #expect(try await store.scopes(after: nil, limit: 99) == names)
         #expect(try await store.scopes(after: nil, limit: 3) == Array(names[..<3]))

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -12,7 +13,8 @@ extension StoreConformanceTests {
     @Test("An entity's records come in the order of their bytes, from behind one", arguments: StoreKind.allCases)
     func byteOrder(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        for id in Self.ordered.shuffled() {
+        var generator = SplitMix64(seed: 1)
+        for id in Self.ordered.shuffled(using: &generator) {
             try await bench.append(
                 .upsert(id), .upsert(RecordID(stringLiteral: "\(id)x"), of: "task2"), .upsert(id, of: "tas"))
         }

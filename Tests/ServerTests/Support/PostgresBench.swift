@@ -39,9 +39,9 @@ struct PostgresBench {
     }
 }
 
-/// Asks again while a store is unavailable, for a while.
+/// Asks again while a store is unavailable, for a minute at most.
 func available<Result>(_ work: () async throws -> Result) async throws -> Result {
-    for _ in 0..<100 {
+    for _ in 0..<1200 {
         do { return try await work() } catch is StoreUnavailable { try await Task.sleep(for: .milliseconds(50)) }
     }
     return try await work()
@@ -63,7 +63,7 @@ final class Told: Sendable {
     /// Until so many more are done.
     func waitForMore(than number: Int) async throws {
         let wanted = count(.done) + number
-        while count(.done) <= wanted { try await Task.sleep(for: .milliseconds(20)) }
+        try await poll { count(.done) > wanted }
     }
 
     func count(_ word: Word) -> Int { words.withLock { $0.values.count { $0 == word } } }

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkTesting
 import TidemarkWire
 
@@ -111,11 +112,16 @@ struct StoreScript {
         case 29, 30:
             var report = DeviceReport()
             (report.pending, report.refused) = (number, number % 4 == 0 ? 1 : 0)
-            if number % 2 == 0 { (report.oldest, report.app, report.error) = (number, "é \(number)", "failed") }
+            if number % 2 == 0 {
+                (report.oldest, report.app, report.error) = (Duration.seconds(number), "é \(number)", "failed")
+            }
             return .report(report, at: moment(), one(of: StoreNames.devices))
         case 31:
-            var remedy = KeptRemedy(number: number, remedy: .stop(message: "é \(number)"), asked: moment())
-            if number % 2 == 0 { (remedy.outcome, remedy.told) = (RemedyOutcome(number, .done), moment()) }
+            let asked = Date(milliseconds: moment())
+            var remedy = KeptRemedy(number: number, remedy: .stop(message: "é \(number)"), asked: asked)
+            if number % 2 == 0 {
+                (remedy.outcome, remedy.told) = (RemedyOutcome(number, .done), Date(milliseconds: moment()))
+            }
             return .remedy(remedy, one(of: StoreNames.devices))
         case 28: return .sweep(beyond: (number - 2) * 200, limit: Int(number) * 2)
         default: return .append(row(), at: moment())

@@ -58,7 +58,7 @@ final class TableBench: Sendable {
 
     /// Takes over all that was written.
     func drain() async throws {
-        while try await available({ try await self.server.takeCaptured() }) > 0 {}
+        while try await available({ try await self.server.drainCapture() }) > 0 {}
     }
 
     func exchange(

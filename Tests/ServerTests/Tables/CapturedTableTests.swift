@@ -20,7 +20,7 @@ struct CapturedTableTests {
         #expect(try await bench.records().count == 10)
         #expect(try await bench.fields("7") == ["title": "old 7", "done": 0])
         let list = try await bench.store.attachedTables()
-        #expect(list.map(\.entity) == ["task"] && list.allSatisfy { $0.isFilled && $0.waiting == 0 })
+        #expect(list.map(\.entity) == ["task"] && list.allSatisfy { $0.isFilled && $0.notes == 0 })
         try await bench.sql(
             """
             INSERT INTO ~.todo VALUES (11, 'new', true); UPDATE ~.todo SET done = true WHERE id = 1;
@@ -196,7 +196,7 @@ struct CapturedTableTests {
         try await withThrowingTaskGroup(of: Void.self) { writers in
             let drains = bench.servers.map { server in
                 Task {
-                    while !Task.isCancelled { _ = try? await server.takeCaptured() }
+                    while !Task.isCancelled { _ = try? await server.drainCapture() }
                 }
             }
             defer { for drain in drains { drain.cancel() } }

@@ -176,7 +176,7 @@ struct TableKeyTests {
             while try await !bench.store.fill(table).isLast {}
             try await bench.drain()
             #expect(try await bench.records(scope).isEmpty)
-            #expect(try await bench.store.attachedTables().last?.waiting == 0)
+            #expect(try await bench.store.attachedTables().last?.notes == 0)
             let answer = try await bench.exchange(
                 ids.enumerated().map { upsert($0 + 1, $1, #"{"n":1}"#, entity: table) }, scope: scope.name,
                 client: "device-bbbb")

@@ -213,7 +213,7 @@ struct TablePushTests {
         try await bench.attach("todo")
         try await withThrowingTaskGroup(of: Void.self) { group in
             let drains = bench.servers.map { server in
-                Task { while !Task.isCancelled { _ = try? await server.takeCaptured() } }
+                Task { while !Task.isCancelled { _ = try? await server.drainCapture() } }
             }
             defer { for drain in drains { drain.cancel() } }
             for device in 0..<3 {

@@ -25,9 +25,9 @@ struct TableReadingTests {
         let node = try await offPool { try bench.postgres.node(user: role) }
         defer { node.close() }
         let server = SyncServer(store: node, configuration: .still)
-        while try await server.takeCaptured() > 0 {}
+        while try await server.drainCapture() > 0 {}
         #expect(try await bench.records() == ["task/1": ["title": "A"], "task/2": ["title": "B"]])
-        #expect(try await bench.store.attachedTables().map(\.waiting) == [2])
+        #expect(try await bench.store.attachedTables().map(\.notes) == [2])
         // A role that sees them all takes them over.
         try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A!"], "task/2": ["title": "B!"]])
@@ -46,7 +46,7 @@ struct TableReadingTests {
         while try await !bench.store.fill("task").isLast {}
         try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A"]])
-        #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
+        #expect(try await bench.store.attachedTables().map(\.notes) == [0])
     }
 
     @Test("A key that becomes wider while its table is attached goes on being read", .timeLimit(.minutes(5)))
@@ -84,7 +84,7 @@ struct TableReadingTests {
             """)
         let taken = try await bench.store.write("list:1") { writer in
             var taken: [String: CapturedRecord] = [:]
-            _ = try (writer as? any TableScopeWriter)?.takeCaptured(limit: 99, recordBytes: 1_000_000) {
+            _ = try (writer as? any TableScopeWriter)?.drainCapture(limit: 99, recordBytes: 1_000_000) {
                 taken[$0.key] = $0
             }
             return taken

@@ -32,7 +32,7 @@ struct TableRenamedTests {
             """)
         try await bench.drain()
         #expect(try await bench.records() == ["task/1": ["title": "A"], "task/2": ["title": "B"]])
-        #expect(try await bench.store.attachedTables().map(\.waiting) == [2])
+        #expect(try await bench.store.attachedTables().map(\.notes) == [2])
         let edit = try await bench.exchange([upsert(1, "2", #"{"title":"mine"}"#, base: 2)])
         #expect(edit.errorCode(0) == "table_refused", "\(edit.results)")
         #expect(try await bench.sql("SELECT * FROM ~.todo") == "2|other")

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkPostgres
@@ -109,7 +110,8 @@ struct TableValueBoundTests {
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text); CREATE INDEX ON ~.todo (title)")
         try await bench.attach("todo")
         // Nothing that an index could compress.
-        let long = (0..<20_000).map { _ in String(Int.random(in: 0..<1296), radix: 36) }.joined()
+        var generator = SplitMix64(seed: 1)
+        let long = (0..<20_000).map { _ in String(generator.below(1296), radix: 36) }.joined()
         let answer = try await bench.exchange([
             upsert(1, "1", #"{"title":"\#(long)"}"#), upsert(2, "2", #"{"title":"short"}"#),
         ])

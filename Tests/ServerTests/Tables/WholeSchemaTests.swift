@@ -15,7 +15,7 @@ struct WholeSchemaTests {
         #expect(tables.count == count)
         for table in tables { try await bench.attach(table.name, as: table.name) }
         let status = try await bench.store.attachedTables()
-        #expect(status.count == count && status.allSatisfy { $0.isFilled && $0.waiting == 0 && $0.problem == nil })
+        #expect(status.count == count && status.allSatisfy { $0.isFilled && $0.notes == 0 && $0.problem == nil })
         let records = try await bench.records()
         #expect(records.count == rows)
         #expect(try await bench.server.rejections(limit: 9).isEmpty)

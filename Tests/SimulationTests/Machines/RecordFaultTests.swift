@@ -11,7 +11,7 @@ struct RecordFaultTests {
         ("task", 8), ("ledger", 14), ("order", 6), ("notebook", 10), ("migrating", 8), ("catalog", 8),
     ]
 
-    private static let orphaning = "of two edits that were set aside one after the other the later one stands (I1)"
+    private static let orphaning = "of two edits that were orphaned one after the other the later one stands (I1)"
 
     private static func word(_ tally: RecordFaultTrial.Tally) -> String {
         tally.seen == 0 ? "never" : tally.seen == tally.planted ? "always" : "at times"

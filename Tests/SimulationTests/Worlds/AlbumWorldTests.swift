@@ -12,7 +12,7 @@ struct AlbumWorldTests {
         let report = try await simulation.run(seeds: 61...120)
         #expect(report.worlds == 60)
         for what in [
-            "uploaded", "brought back", "fetched", "made room", "collected", "PUT 202", "PUT 409", "PUT 503", "GET 404",
+            "uploaded", "reuploaded", "fetched", "made room", "collected", "PUT 202", "PUT 409", "PUT 503", "GET 404",
         ] { #expect(report.files[what] != nil, "\(what) of \(report.files)") }
         for place in ["app before fileWrite", "app before filePlace", "app after /sync/blobs"] {
             #expect(report.deaths[place] != nil, "\(place) of \(report.deaths)")

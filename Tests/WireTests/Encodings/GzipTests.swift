@@ -6,7 +6,7 @@ import Testing
 struct GzipTests {
     private let text = Array(String(repeating: "delta sync ", count: 5000).utf8)
 
-    @Test("gives back what went in, smaller")
+    @Test("returns what went in, smaller")
     func roundTrip() throws {
         let packed = Gzip.compress(text)
         #expect(packed.count < text.count / 10)

@@ -12,7 +12,7 @@ struct DeviceReportTests {
     @Test("It comes back as it was written")
     func round() throws {
         var report = DeviceReport()
-        (report.pending, report.oldest, report.refused, report.quarantined) = (20, 3600, 1, 2)
+        (report.pending, report.oldest, report.refused, report.quarantined) = (20, Duration.seconds(3600), 1, 2)
         (report.app, report.library, report.error) = ("2.1 \"é\"", "0.1.0", "database_failed")
         var writer = JSONWriter()
         report.append(to: &writer)
@@ -29,7 +29,7 @@ struct DeviceReportTests {
     func numbers(text: String, expected: Int64) throws {
         #expect(try request(#"{"pending":\#(text)}"#).report?.pending == expected)
         let oldest = try request(#"{"oldest":\#(text)}"#).report?.oldest
-        #expect(oldest == (expected == 1_000_000_000 ? 3_155_760_000 : expected))
+        #expect(oldest == .seconds(expected == 1_000_000_000 ? 3_155_760_000 : expected))
     }
 
     @Test("A text that is too long, empty or has control characters counts as absent, and so does any other value")

@@ -221,7 +221,7 @@ struct MessageTests {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }
 
-    @Test("A refusal does not give back what made the request large")
+    @Test("A refusal does not repeat what made the request large")
     func shortRefusals() {
         let name = String(repeating: "\\u0000é", count: 100_000)
         for text in [

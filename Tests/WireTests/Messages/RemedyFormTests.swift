@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import TidemarkWire
@@ -21,19 +22,39 @@ struct RemedyFormTests {
     @Test(
         "It comes back as it was written, on the wire and in a store",
         arguments: [
-            Remedy.slowDown(seconds: 600), .refill, .verify, .stop(message: "Update \"the\" app – é."), .clear,
+            Remedy.slowDown(interval: .seconds(600)), .refill, .verify, .stop(message: "Update \"the\" app – é."),
+            .clear,
         ])
     func round(remedy: Remedy) throws {
         let numbered = NumberedRemedy(number: 7, remedy: remedy)
         var writer = JSONWriter()
         numbered.append(to: &writer)
         #expect(try read(String(decoding: writer.bytes, as: UTF8.self)) == numbered)
-        var kept = KeptRemedy(number: 1 << 50, remedy: remedy, asked: 1_800_000_000_000)
+        var kept = KeptRemedy(number: 1 << 50, remedy: remedy, asked: Date(milliseconds: 1_800_000_000_000))
         #expect(KeptRemedy(bytes: kept.bytes) == kept)
-        kept.told = 1_800_000_000_001
+        kept.told = Date(milliseconds: 1_800_000_000_001)
         kept.outcome = RemedyOutcome(1 << 50, .failed, code: "interrupted")
         #expect(KeptRemedy(bytes: kept.bytes) == kept)
         #expect(KeptRemedy(bytes: Array("{}".utf8)) == nil && KeptRemedy(bytes: []) == nil)
+    }
+
+    @Test("A store keeps moments in milliseconds since 1970, and an interval in whole seconds")
+    func moments() {
+        func text(_ kept: KeptRemedy) -> String { String(decoding: kept.bytes, as: UTF8.self) }
+        var kept = KeptRemedy(
+            number: 7, remedy: .slowDown(interval: .milliseconds(1_500)), asked: Date(milliseconds: 1_800_000_000_001))
+        let start = #"{"number":7,"kind":"slowDown","interval":1,"asked":1800000000001"#
+        #expect(text(kept) == start + "}")
+        kept.told = Date(timeIntervalSince1970: 1_800_000_000.0026)
+        #expect(text(kept) == start + #","told":1800000000003}"#)
+        let read = KeptRemedy(bytes: kept.bytes)
+        #expect(read?.remedy == .slowDown(interval: .seconds(1)))
+        #expect(read?.asked == kept.asked && read?.told == Date(milliseconds: 1_800_000_000_003))
+        // What no number holds is kept as the outermost one.
+        (kept.asked, kept.told) = (.distantPast, Date(timeIntervalSince1970: 1e300))
+        kept.remedy = .slowDown(interval: .seconds(1e19))
+        #expect(text(kept).contains(#""interval":\#(Int64.max),"#) && text(kept).hasSuffix(#""told":\#(Int64.max)}"#))
+        #expect(KeptRemedy(bytes: kept.bytes)?.remedy == .slowDown(interval: .seconds(86_400)))
     }
 
     @Test("What came of it comes back, alone too")
@@ -67,8 +88,10 @@ struct RemedyFormTests {
 
     @Test("Intervals and messages are brought into their bounds")
     func bounds() throws {
-        #expect(try read(#"{"number":1,"kind":"slowDown","interval":1e9}"#)?.remedy == .slowDown(seconds: 86_400))
-        #expect(try read(#"{"number":1,"kind":"slowDown","interval":-5}"#)?.remedy == .slowDown(seconds: 1))
+        for (text, seconds) in [("1e9", 86_400), ("-5", 1), ("1.9", 1)] as [(String, Int64)] {
+            let remedy = try read(#"{"number":1,"kind":"slowDown","interval":\#(text)}"#)?.remedy
+            #expect(remedy == .slowDown(interval: .seconds(seconds)))
+        }
         let long = String(repeating: "x", count: 501)
         for message in [long, #"a\u001b[2J"#, #"a\nb"#, ""] {
             #expect(try read(#"{"number":1,"kind":"stop","message":"\#(message)"}"#)?.remedy == .stop(message: ""))

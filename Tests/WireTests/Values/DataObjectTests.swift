@@ -11,7 +11,7 @@ struct DataObjectTests {
         }
     }
 
-    @Test("are respelled canonically")
+    @Test("Fields are respelled canonically")
     func canonical() throws {
         let object = try parse(#" { "t\u0069tle" : "a\/b" , "n" : 1.50 , "b": {"$int":"5"} } "#)
         #expect(String(decoding: object.bytes, as: UTF8.self) == #"{"title":"a/b","n":1.5,"b":5}"#)
@@ -19,7 +19,7 @@ struct DataObjectTests {
         #expect(object.value("none") == nil)
     }
 
-    @Test("are spelled as the canonical writer spells their decoded values, whichever way they were read")
+    @Test("Fields are spelled as the canonical writer spells their decoded values, whichever way they were read")
     func sameAsDecoded() throws {
         let texts = [
             "", "plain", "tab\tquote\"slash\\", "a/b", "née", "e\u{301}", "\u{1f600}", "\u{7f}", "\u{2028}", "\0",
@@ -45,7 +45,7 @@ struct DataObjectTests {
         #expect(String(decoding: try parse(numbers).bytes, as: UTF8.self) == canonical)
     }
 
-    @Test("come back from the bytes that were stored")
+    @Test("Fields come back from the bytes that were stored")
     func stored() throws {
         let object: DataObject = DataObject(["a": 1, "quote\"d": "x", "c": nil])
         let again = try DataObject(stored: object.bytes)
@@ -55,21 +55,21 @@ struct DataObjectTests {
         #expect(again.fields.map { again.nameString($0) } == ["a", "quote\"d", "c"])
     }
 
-    @Test("are overlaid field by field; missing is unchanged, null is null")
+    @Test("Rows are overlaid field by field; missing is unchanged, null is null")
     func overlaid() {
         let base: DataObject = DataObject(["a": 1, "b": 2])
         let result = base.overlaid(with: DataObject(["b": nil, "c": 3]))
         #expect(result == DataObject(["a": 1, "b": nil, "c": 3]))
     }
 
-    @Test("given twice are refused, however they are spelled")
+    @Test("Fields given twice are refused, however they are spelled")
     func duplicate() {
         #expect(throws: JSONError.self) { try parse(#"{"a":1,"a":2}"#) }
         #expect(throws: JSONError.self) { try parse(#"{"a":1,"\u0061":2}"#) }
         #expect(throws: Never.self) { try parse("{\"\u{e9}\":1,\"e\u{301}\":2}") }
     }
 
-    @Test("may not begin with a dollar sign")
+    @Test("Fields may not begin with a dollar sign")
     func reserved() {
         #expect(throws: JSONError.self) { try parse(#"{"$a":1}"#) }
         #expect(throws: JSONError.self) { try parse(#"{"\u0024a":1}"#) }

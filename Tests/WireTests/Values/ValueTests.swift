@@ -1,4 +1,5 @@
 import Testing
+import TidemarkFuzzing
 
 @testable import TidemarkWire
 
@@ -39,9 +40,9 @@ struct ValueTests {
 
     @Test("Random reals and integers keep their bits")
     func random() throws {
-        var state: UInt64 = 0x9e37_79b9_7f4a_7c15
+        var mutator = Mutator(seed: 0x9e37_79b9_7f4a_7c15, pool: [[0]])
         for _ in 0..<20_000 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let state = mutator.next()
             let real = Double(bitPattern: state)
             if !real.isNaN { #expect(try decode(encode(.real(real))) == .real(real)) }
             let integer = Int64(bitPattern: state) >> Int64(state >> 58)

@@ -54,6 +54,7 @@ extension RecordState {
         case .rejected: ("✗", "refused")
         case .blocked: ("…", "waits for another note")
         case .undecided: ("?", "edited elsewhere, too")
+        case .inferred: ("≈", "changed while nobody watched")
         case .quarantined: ("!", "does not fit here")
         }
     }

@@ -17,7 +17,7 @@ extension Outbox {
     }
 
     /// Whether lost operations wait to be taken again: only then a record may have more than one.
-    static func isBringingBack(_ db: Database, _ scope: Scope) throws -> Bool {
+    static func isReplaying(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND \(isOpen) LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
@@ -41,7 +41,8 @@ extension Outbox {
     }
 
     /// The version by which an operation that was taken is replayed; `nil` where nothing of it stands. Values that gave
-    /// way when it was replayed before are those that stood by then: whoever lost that version finds what was there.
+    /// way when it was replayed before are replaced by those that stood by then, so that a server which lost that
+    /// version gets what was there.
     static func place(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, at newest: Version) throws -> Version? {
         var operation = try entry.sealedOperation()
         guard operation.isSeed || operation.original != nil else { return newest }

@@ -46,7 +46,7 @@ extension Outbox {
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
 
-    /// The lanes of a scope besides one, each with the last number that was taken in it.
+    /// The lanes of a scope besides one, each with the last number that was given out in it.
     static func lanes(
         _ db: Database, _ scope: Scope, besides lane: String
     ) throws -> [(id: String, last: Int64)] {

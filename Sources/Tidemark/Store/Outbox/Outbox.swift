@@ -66,7 +66,9 @@ struct SealedSeed: Hashable, Sendable {
     var run: Int64
 }
 
-/// The durable queue of operations. Each leaves it by its own verdict, by exact key, or with its scope.
+/// The durable queue of operations. Each is open until its own verdict, which names its exact key, and then stays for
+/// as long as a server that lost it may need it again, at last in a block (``OutboxHistory``), or until its scope
+/// leaves.
 enum Outbox {
     static let table = "tidemark_operation"
     static let columns =

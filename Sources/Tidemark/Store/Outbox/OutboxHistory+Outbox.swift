@@ -64,33 +64,4 @@ extension Outbox {
         if db.changesCount > 0 { try dropReferences(db) }
         try OutboxHistory.prune(db, scope, before: before)
     }
-
-    /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The
-    /// table is made anew: taking a column away, SQLite would refuse every file whose app has a view of a table that is
-    /// gone.
-    static func joinStates(_ db: Database) throws {
-        let columns = """
-            id, scope, lane, number, entity, record, kind, members, content, is_insert, edited_at, sealed_at, sent_at,
-            finished_at, version, code, detail, hint, resolved, in_group
-            """
-        let last = try Query(db, "SELECT seq FROM sqlite_sequence WHERE name = 'tidemark_operation'")
-            .first(db) { $0.integer(0) }
-        try db.execute(
-            sql: """
-                CREATE TEMP TABLE tidemark_former AS SELECT * FROM main.tidemark_operation;
-                DROP TABLE main.tidemark_operation;
-                \(Outbox.schema)
-                \(OutboxHistory.schema)
-                INSERT INTO main.tidemark_operation(\(columns), state) SELECT \(columns), CASE
-                  WHEN finished_at IS NOT NULL THEN CASE status WHEN 'settled' THEN 'outcome_unknown' ELSE status END
-                  WHEN again = 3 THEN 'resealed' WHEN again IS NOT NULL THEN 'replayed' ELSE 'sealed' END
-                  FROM temp.tidemark_former;
-                DROP TABLE temp.tidemark_former;
-                """)
-        guard let last else { return }
-        // Ids that were given out once are not given out again.
-        try Query(db, "DELETE FROM sqlite_sequence WHERE name = 'tidemark_operation'").execute()
-        try Query(db, "INSERT INTO sqlite_sequence(name, seq) VALUES ('tidemark_operation', ?1)")
-            .execute([.integer(last)])
-    }
 }

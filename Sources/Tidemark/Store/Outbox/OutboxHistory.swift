@@ -9,18 +9,7 @@ import TidemarkWire
 /// sealed. Before any of them is replayed they return to the outbox, with their ids and so in their order. Of a block
 /// that is damaged, what cannot be read counts as forgotten, as it is after a week.
 package enum OutboxHistory {
-    static let schema = """
-        -- Operations that the server took, in blocks of one lane (OutboxHistory). first, last: their numbers. newest:
-        -- the highest id that one of them had in the outbox. version: the highest that one was taken at. finished_at:
-        -- when the last one had its verdict.
-        CREATE TABLE tidemark_history(
-            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, lane TEXT NOT NULL, first INTEGER NOT NULL,
-            last INTEGER NOT NULL, newest INTEGER NOT NULL, version INTEGER NOT NULL, finished_at INTEGER NOT NULL,
-            operations BLOB NOT NULL);
-        CREATE INDEX tidemark_history_version ON tidemark_history(scope, version);
-        """
-
-    /// Operations in one block.
+    /// Operations in one block, at most.
     static let blockLimit = 1000
     /// Bytes of one block before it is compressed, but for its last operation.
     private static let blockBytes = 512 << 10
@@ -190,7 +179,7 @@ package enum OutboxHistory {
         }
     }
 
-    /// All operations in blocks, for who looks at a file from outside: with their fields whole.
+    /// All operations in blocks, with their fields whole, for tools that look at a file from outside.
     package static func all(
         _ db: Database
     ) throws -> [(entity: String, record: String, isDelete: Bool, members: [UInt8])] {

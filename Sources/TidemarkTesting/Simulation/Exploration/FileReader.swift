@@ -90,7 +90,7 @@ struct FileReader {
         }
     }
 
-    /// Without its names.
+    /// The line without its long words: names made up by chance, which must not decide the order of rows, are long.
     private static func masked(_ line: [UInt8]) -> [UInt8] {
         line.split(separator: 0x1e, omittingEmptySubsequences: false).flatMap { $0.count >= 32 ? [] : $0 }
     }

@@ -2,7 +2,7 @@ import GRDB
 import Tidemark
 import TidemarkServer
 
-// Each row of a synced table is confirmed, pending, blocked or unable to travel, and the four add up (I13).
+// Each row of a synced table is confirmed, outgoing, stalled or unable to travel, and the four add up (I13).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// After a step: every device counts its rows. One with writes that nobody noted is asked by its app, which finds
@@ -59,7 +59,7 @@ extension Oracle {
             func fail(_ text: String) -> Violation {
                 Violation("I13", "device \(device), \(table.name), \(count) rows: \(text): \(rows)")
             }
-            let parts = [rows.confirmed, rows.pending, rows.blocked, rows.unable, rows.deletes, rows.quarantined]
+            let parts = [rows.confirmed, rows.outgoing, rows.stalled, rows.unable, rows.deletes, rows.quarantined]
             guard parts.allSatisfy({ $0 >= 0 }), rows.total == count else { throw fail("they do not add up") }
             let odd = known.sight.odd[table.name] ?? []
             let nameless = odd.count { $0.hasPrefix("NULL|") }
@@ -103,7 +103,7 @@ extension Oracle {
         }
     }
 
-    /// At the end: what is not confirmed cannot travel, or waits for the app.
+    /// At the end: a row that is not confirmed cannot travel, or is stalled until the app decides.
     func checkFinalCounts(_ status: SyncStatus, of device: Int, _ db: Database, except others: Set<OracleKey>) throws {
         let sight = devices[device].sight
         let open = Set(
@@ -114,10 +114,10 @@ extension Oracle {
             guard let rows = status.tables[table.name] else { continue }
             let place = "at the end, device \(device), \(table.name)"
             let odd = sight.odd[table.name]?.count ?? 0
-            let waiting = others.union(open).count { $0.entity == table.name }
-            guard rows.unable - odd <= waiting, rows.unable >= odd, rows.pending == 0, rows.deletes <= waiting,
-                rows.blocked <= waiting
-            else { throw Violation("I13", "\(place): \(odd) cannot travel, \(waiting) wait: \(rows)") }
+            let stalled = others.union(open).count { $0.entity == table.name }
+            guard rows.unable - odd <= stalled, rows.unable >= odd, rows.outgoing == 0, rows.deletes <= stalled,
+                rows.stalled <= stalled
+            else { throw Violation("I13", "\(place): \(odd) cannot travel, \(stalled) are stalled: \(rows)") }
             let quarantined = sight.quarantined.count { $0.entity == table.name }
             guard (rows.quarantined == 0) == (quarantined == 0) else {
                 throw Violation("I13", "\(place): \(quarantined) are quarantined: \(rows)")

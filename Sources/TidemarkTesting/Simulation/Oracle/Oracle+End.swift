@@ -14,7 +14,7 @@ extension Oracle {
                 try checkEnd(device)
                 try checkTold(device)
             }
-            for scope in world.app.parts { try checkBroughtBack(scope) }
+            for scope in world.app.parts { try checkReplayed(scope) }
             try checkDeletes()
             try checkReferences()
         }
@@ -39,10 +39,10 @@ extension Oracle {
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }
-            if let aside = try Self.keys(db, "SELECT entity, record FROM tidemark_orphan WHERE reason IS NULL").min() {
-                throw Violation("I7", "device \(device): an edit of \(aside) is still orphaned")
+            if let orphan = try Self.keys(db, "SELECT entity, record FROM tidemark_orphan WHERE reason IS NULL").min() {
+                throw Violation("I7", "device \(device): an edit of \(orphan) is still orphaned")
             }
-            // An edit that could not be given back to its scope stays in the list, with the reason.
+            // An edit that could not be replayed in its scope stays in the list, with the reason.
             let kept = try Self.keys(db, "SELECT entity, record FROM tidemark_orphan").union(local).union(
                 sight.quarantined)
             if let key = devices[device].writes.keys.filter({ !kept.contains($0) }).min(),

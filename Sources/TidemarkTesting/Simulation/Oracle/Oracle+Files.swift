@@ -79,7 +79,7 @@ extension Oracle {
             files?.uses[place] = serverNow
             files?.came[place] = world.time
             files?.wentEarly.remove(place)
-            count(files?.unknown[place] == nil ? "uploaded" : "brought back")
+            count(files?.unknown[place] == nil ? "uploaded" : "reuploaded")
         }
         for place in (files?.present ?? []).subtracting(present).sorted(by: { $0.hash < $1.hash }) {
             try checkCollected(place)
@@ -268,8 +268,8 @@ extension Oracle {
                 guard isStored || isOwed && !world.lostDevices.contains(other.number) else { continue }
                 guard files?.wentEarly.contains(place) != true else { continue }
                 throw Violation(
-                    "A12 brought back",
-                    "device \(other.number) has \(place.hash.prefix(6)), and does not bring it back to \(place.scope)")
+                    "A12 reuploaded",
+                    "device \(other.number) has \(place.hash.prefix(6)), and does not reupload it to \(place.scope)")
             }
         }
     }

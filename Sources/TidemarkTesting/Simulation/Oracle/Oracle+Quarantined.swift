@@ -2,7 +2,7 @@ import GRDB
 import TidemarkServer
 import TidemarkWire
 
-// Rows that stand aside at the end do so for a reason that the app's schema gives (I4).
+// Rows that are quarantined at the end are so for a reason that the app's schema gives (I4).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// The row as the log has it is refused by the table, or the record stands there as another scope's.

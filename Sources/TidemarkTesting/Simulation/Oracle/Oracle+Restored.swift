@@ -6,24 +6,24 @@ import TidemarkWire
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// At the end: what each history had lost is replayed by the devices.
-    func checkBroughtBack(_ scope: Scope) throws {
+    func checkReplayed(_ scope: Scope) throws {
         guard let histories = scopes[scope], histories.newest > 0 else { return }
         for index in 0..<histories.newest {
             let (lost, fork) = (histories.histories[index], histories.forks[index])
             let shared = lost.prefix(through: fork)
-            // It may have been brought back before the next loss, of which it is no part then.
+            // It may have been replayed before the next loss, of which it is no part then.
             let begin = histories.forks[index...].min() ?? fork
             for key in lost.versions.keys.sorted()
             where !isLost(key) && !verdicts.tooLarge.contains(key) {
                 // Devices keep what they have finished for a week.
                 guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
                     lost.newest(key) != shared.newest(key),
-                    // A copy may have brought it back under another id.
+                    // A copy may have replayed it under another id.
                     tables[key.entity].map({ !isUnnamed($0) }) ?? false
                 else { continue }
                 guard histories.current.row(key, above: begin, where: { _ in true }) != nil else {
                     throw Violation(
-                        "I11", "\(key) was \(text(lost.newest(key))) before the restore, and nobody brought it back")
+                        "I11", "\(key) was \(text(lost.newest(key))) before the restore, and nobody replayed it")
                 }
                 try checkCells(key, lost, shared.newest(key), histories.current, above: begin)
             }
@@ -55,7 +55,7 @@ extension Oracle {
             guard came == nil, !isLetGo(after, index, table), try !isAsked(key, column, after[index]) else { continue }
             throw Violation(
                 "I11",
-                "\(key).\(column) was \(after[index]?.bare ?? "") before the restore, and nobody brought it back")
+                "\(key).\(column) was \(after[index]?.bare ?? "") before the restore, and nobody replayed it")
         }
     }
 

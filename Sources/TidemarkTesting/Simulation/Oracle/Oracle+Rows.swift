@@ -3,14 +3,14 @@ import TidemarkCore
 import TidemarkServer
 import TidemarkWire
 
-// The server's rows as devices have them, edits under way aside: each is what the log said at some version at or above
-// the device's checkpoint, and that version never falls (I2, I3, I6, R7).
+// The server's rows as devices have them, without edits under way: each is what the log said at some version at or
+// above the device's checkpoint, and that version never falls (I2, I3, I6, R7).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// A scope that was taken away begins anew on the device.
     func noteLoss(_ device: Int, _ db: Database, since former: OracleDevice.Sight) throws {
         for (scope, standing) in devices[device].sight.scopes {
-            if standing.isLost, former.scopes[scope]?.isLost != true { try noteAside(device, db) }
+            if standing.isLost, former.scopes[scope]?.isLost != true { try noteOrphaned(device, db) }
             let had = former.scopes[scope]?.complete != nil
             guard standing.isLost || had && standing.complete == nil else { continue }
             devices[device].bounds[scope] = nil
@@ -20,12 +20,12 @@ extension Oracle {
 
     /// An edit whose answer was lost together with its scope is made anew when the scope comes back, whether the server
     /// had taken it or not (Documentation/Reliability.md, Known).
-    private func noteAside(_ device: Int, _ db: Database) throws {
-        var aside: Set<OracleKey> = []
+    private func noteOrphaned(_ device: Int, _ db: Database) throws {
+        var orphaned: Set<OracleKey> = []
         try OracleDevice.Sight.each(db, "SELECT entity, record FROM tidemark_orphan") {
-            aside.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+            orphaned.insert(names[OracleKey(entity: $0[0], record: $0[1])])
         }
-        for cell in devices[device].written where aside.contains(cell.key) { allowed[cell, default: 0] += 1 }
+        for cell in devices[device].written where orphaned.contains(cell.key) { allowed[cell, default: 0] += 1 }
     }
 
     func noteFilled(_ device: Int, since former: OracleDevice.Sight) {
@@ -90,7 +90,7 @@ extension Oracle {
         {
             return
         }
-        // Nobody tells any more what stood in a column of a deleted record that a migration has brought back.
+        // Nobody tells any more what stood in a column of a deleted record that a migration has resurrected.
         if tables[key.entity]?.captureCount != nil, histories.current.newest(key) == nil,
             isMixed(key, base, histories, mayLack: true)
         {

@@ -4,12 +4,12 @@ import TidemarkWire
 
 // What acts write while no trigger notes it: a table was rebuilt, renamed, dropped or restored, or its triggers went.
 // It counts as if it had been noted, on the row that the device knew then. But what the server has deleted and such a
-// table brings back is kept, and not sent (I6).
+// table resurrects is kept, and not sent (I6).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// Notes a row that an act has changed unseen, with what it stood on.
     ///
-    /// - Returns: whether that is all that is expected of it: it is a deleted record, brought back.
+    /// - Returns: whether that is all that is expected of it: it is a deleted record, resurrected.
     func noteUncaptured(
         _ key: OracleKey, _ table: OracleTable, from former: OracleDevice.Sight, to sight: inout OracleDevice.Sight,
         _ device: Int
@@ -22,18 +22,18 @@ extension Oracle {
         }
         if sight.uncaptured[key] == nil { sight.uncaptured.updateValue(former.base(key), forKey: key) }
         guard sight.rows[key] != nil else {
-            return devices[device].broughtBack.remove(key) != nil
+            return devices[device].resurrected.remove(key) != nil
         }
         if former.rows[key] == nil, isDeleted(key, table) {
-            devices[device].broughtBack.insert(key)
+            devices[device].resurrected.insert(key)
             devices[device].writes[key] = nil
         }
-        return devices[device].broughtBack.contains(key)
+        return devices[device].resurrected.contains(key)
     }
 
-    /// A record that was brought back is edited like any other, before the device has heard what the server says of it.
+    /// A record that was resurrected is edited like any other, before the device has heard what the server says of it.
     private func noteTaken(_ key: OracleKey, _ table: OracleTable, _ sight: OracleDevice.Sight, _ device: Int) {
-        guard devices[device].broughtBack.remove(key) != nil else { return }
+        guard devices[device].resurrected.remove(key) != nil else { return }
         for (column, value) in zip(table.data, sight.rows[key] ?? []) {
             allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
         }
@@ -83,20 +83,20 @@ extension Oracle {
         return zip(left, right).allSatisfy { $0 == $1 || $0 == .absent || $1 == .absent }
     }
 
-    /// At the end: all that was written unseen was found, and what was brought back is listed.
+    /// At the end: all that was written unseen was found, and what was resurrected is listed.
     func checkFound(_ device: Int, _ sight: OracleDevice.Sight, _ db: Database) throws {
         if let table = sight.missing.min() { throw Violation("I13", "device \(device): \(table) is not there") }
         if let key = Set(sight.uncaptured.keys).union(sight.inferred).min() {
             throw Violation("I13", "device \(device): \(key) was written unseen, and never found")
         }
         guard !world.lostDevices.contains(device), scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
-        for key in devices[device].broughtBack.sorted() {
+        for key in devices[device].resurrected.sorted() {
             guard let table = tables[key.entity], isDeleted(key, table) else { continue }
             let isListed = try Bool.fetchOne(
                 db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_orphan WHERE entity = ? AND record = ?)",
                 arguments: [key.entity, key.record])
             guard isListed != true else { continue }
-            throw Violation("I7", "device \(device): \(key) was brought back after its delete, and is in no list")
+            throw Violation("I7", "device \(device): \(key) was resurrected after its delete, and is in no list")
         }
     }
 }

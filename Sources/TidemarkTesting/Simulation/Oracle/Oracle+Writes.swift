@@ -19,14 +19,14 @@ extension Oracle {
             if noteUncaptured(key, table, from: former, to: &sight, device) { continue }
             deletes.note(key, wasThere: former.rows[key] != nil, isThere: sight.rows[key] != nil)
             world.note("act \(world.serial) on \(device): \(key) is \(text(sight.rows[key]))")
-            let isAside = former.quarantined.contains(key) || sight.quarantined.contains(key)
-            if isAside { devices[device].unfounded.insert(key) }
+            let isQuarantined = former.quarantined.contains(key) || sight.quarantined.contains(key)
+            if isQuarantined { devices[device].unfounded.insert(key) }
             if sight.rows[key] == nil {
                 allowed[.delete(key), default: 0] += 1
                 devices[device].written.insert(.delete(key))
             }
-            if isAside, sight.rows[key] == nil {
-                // What is deleted is what was made here; the row aside is another, and stands again.
+            if isQuarantined, sight.rows[key] == nil {
+                // What is deleted is what was made here; the quarantined row is another, and stands again.
                 devices[device].writes[key] = nil
                 for cell in entered.keys where cell.key == key { allowed[cell, default: 0] += 1 }
                 continue

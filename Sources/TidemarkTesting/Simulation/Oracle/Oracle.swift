@@ -46,7 +46,7 @@ final class Oracle {
     /// How often a value may come into a cell of the log, and how often it did.
     var allowed: [OracleCell: Int] = [:]
     var entered: [OracleCell: Int] = [:]
-    /// How often a value came to another file with a copy: each of the files may bring it back to a server that lost
+    /// How often a value came to another file with a copy: each of the files may replay it to a server that lost
     /// it.
     var copied: [OracleCell: Int] = [:]
 

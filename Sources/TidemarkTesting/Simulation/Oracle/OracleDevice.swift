@@ -58,13 +58,13 @@ struct OracleDevice {
     var writes: [OracleKey: [String: Write]] = [:]
     /// All that acts ever wrote here: an outbox may still have it below what stands.
     var written: Set<OracleCell> = []
-    /// Records made here while a row of the server's with their id stood aside: nothing says what they were made on.
+    /// Records made here while a row of the server's with their id was quarantined: nothing says on what.
     var unfounded: Set<OracleKey> = []
     /// Records of which two scopes have a row each: one of them stands, and where it goes the other one comes up.
     var scattered: Set<OracleKey> = []
     var lastRefusal: Int64 = 0
-    /// Records that the server has deleted, and that a table restored from elsewhere brought back here.
-    var broughtBack: Set<OracleKey> = []
+    /// Records that the server has deleted, and that a table restored from elsewhere resurrected here.
+    var resurrected: Set<OracleKey> = []
 
     struct Sight {
         var rows: [OracleKey: [Value]] = [:]

@@ -28,7 +28,7 @@ struct OracleFiles {
     var contents: [String: [UInt8]] = [:]
     /// What each device has added and is to keep until the server has it.
     var owed: [[BlobReference: Owed]]
-    /// What was on a device when its file was put aside.
+    /// What was on a device when its file was copied.
     var backups: [[BlobReference: Owed]]
     /// What the server has had in one of its histories.
     var had: Set<Place> = []

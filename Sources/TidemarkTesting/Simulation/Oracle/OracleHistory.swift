@@ -74,7 +74,7 @@ struct OracleScope {
     private var former: Set<Int64> = []
     private var openings: Set<Int64> = []
     /// The history of a copy of the server, and how far it is the same as the present one.
-    private var aside: (history: OracleHistory, fork: Version)?
+    private var copy: (history: OracleHistory, fork: Version)?
 
     var current: OracleHistory { histories[histories.count - 1] }
     var newest: Int { histories.count - 1 }
@@ -87,19 +87,19 @@ struct OracleScope {
 
     mutating func goBack(to version: Version) {
         begin(current.prefix(through: version), sharing: version)
-        if let fork = aside?.fork { aside?.fork = min(fork, version) }
+        if let fork = copy?.fork { copy?.fork = min(fork, version) }
     }
 
     /// The server is copied.
-    mutating func clone() { aside = (current, current.head) }
+    mutating func clone() { copy = (current, current.head) }
 
     /// The copy is in the place of what it was made of, or the other way around.
     ///
     /// - Returns: how far the two are the same; `nil` where neither has gone on.
     mutating func exchange() -> Version? {
-        guard let (next, fork) = aside else { return nil }
+        guard let (next, fork) = copy else { return nil }
         let last = current
-        aside?.history = last
+        copy?.history = last
         guard max(next.head, last.head) > fork else { return nil }
         begin(next, sharing: fork)
         return fork
