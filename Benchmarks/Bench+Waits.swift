@@ -37,7 +37,7 @@ extension Bench {
     }
 
     private func waits(_ name: String, _ pool: DatabasePool, _ work: () async throws -> Void) async throws {
-        let isOver = Flag()
+        let isOver = Ending()
         async let reads = Self.longest(until: isOver) { try await Self.read(pool) }
         async let writes = Self.longest(until: isOver) { try await Self.write(pool) }
         let all = try await seconds(work)
@@ -63,7 +63,7 @@ extension Bench {
         }
     }
 
-    private static func longest(until isOver: Flag, _ access: () async throws -> Void) async throws -> Double {
+    private static func longest(until isOver: Ending, _ access: () async throws -> Void) async throws -> Double {
         var longest = 0.0
         while !isOver.isRaised {
             longest = max(longest, try await seconds(access))
@@ -110,7 +110,7 @@ extension Bench {
 }
 
 /// Whether what is measured has ended.
-private final class Flag: Sendable {
+private final class Ending: Sendable {
     private let state = Mutex(false)
 
     var isRaised: Bool { state.withLock { $0 } }

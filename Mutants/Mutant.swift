@@ -165,7 +165,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     case epochUnchecked
     /// Whoever asks may read (T25, I9).
     case accessNotChecked
-    /// A digest goes on counting deleted records (R22).
+    /// A digest goes on counting deleted records (F2).
     case digestMissesDeletes
 
     // MARK: Attachments

@@ -10,7 +10,7 @@ struct ExploreCommand {
 
           --audit         holds the records of every device against their machine, and counts its cells
           --states N      ends after about so many worlds that differ (100000)
-          --depth D       goes breadth first, and no further than so many ways from the beginning
+          --depth D       goes breadth first, and no further than so many edges from the beginning
           --begin FILE    a script at the end of which every world begins; empty: before anything has happened
           --KIND N        how often a kind of thing may happen: edits, losses, crashes, upheavals, syncs, waits
         """
@@ -90,13 +90,13 @@ struct ExploreCommand {
 
     private static func line(_ report: Exploration.Report) -> String {
         let seconds = report.duration / .seconds(1)
-        let depth = report.depth > 0 ? "all of fewer than \(report.depth) ways: " : ""
+        let depth = report.depth > 0 ? "all of fewer than \(report.depth) edges: " : ""
         return """
-            \(depth)\(report.states) worlds that differ, \(report.transitions) ways between them, \
+            \(depth)\(report.states) worlds that differ, \(report.transitions) edges between them, \
             in \(report.scans) scans of at most \(report.longestScan) steps; \
             \(report.calms) times calm, at most for \(report.longestCalm); \
             \(Int(seconds)) s, \(Int(Double(report.states) / seconds)) worlds and \
-            \(Int(Double(report.transitions) / seconds)) ways a second
+            \(Int(Double(report.transitions) / seconds)) edges a second
             """
     }
 }

@@ -71,7 +71,7 @@
         }
     }
 
-    /// What was copied, for people and for programs.
+    /// The report on a backup, for people and for programs.
     struct BackupReport: Codable, Hashable, Report {
         var destination: String
         var blobs: Int

@@ -3,7 +3,7 @@
     import Foundation
     import TidemarkServer
 
-    /// What `tidemark blobs` does without a word behind it is a subcommand of its own, as with `tidemark devices`.
+    /// A subcommand of its own does the work of a plain `tidemark blobs`, as with `tidemark devices`.
     struct BlobsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "blobs",
@@ -125,7 +125,7 @@
         }
     }
 
-    /// What was found where every blob was read.
+    /// The findings of a run that read every blob.
     struct RehashReport: Codable, Hashable {
         struct Damaged: Codable, Hashable {
             var scope, hash: String

@@ -27,7 +27,7 @@
             }
         }
 
-        /// Writes over the terminal's present line, or takes that line away. A task that was cancelled writes none.
+        /// Overwrites the terminal's present line, or takes that line away. A task that was cancelled writes none.
         static func overwrite(_ text: String?) {
             live.withLock { live in
                 guard text == nil || !Task.isCancelled else { return }

@@ -4,8 +4,8 @@
     import TidemarkServer
     import TidemarkWire
 
-    /// What `tidemark devices` does without a word behind it is a subcommand of its own: options of a command that has
-    /// subcommands take those of the same name away from them.
+    /// A subcommand of its own does the work of a plain `tidemark devices`: options of a command that has subcommands
+    /// take those of the same name away from them.
     struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "devices",

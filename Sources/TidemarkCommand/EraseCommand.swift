@@ -38,7 +38,7 @@
         @Option(help: ArgumentHelp("The user to erase, as tokens name him in `sub`.", valueName: "name"))
         var sub: String?
 
-        @Flag(help: "Do it: nothing brings it back.")
+        @Flag(help: "Do it: nothing restores it.")
         var confirm = false
 
         @Flag(help: "Do not write an SQLite file anew: bytes of what was removed may be left in it.")
@@ -122,7 +122,7 @@
                 lines.append("scope \(scope) is refused since \(erasedAt.formatted(.iso8601))")
             }
             if sub != nil { lines.append("records that the user wrote stay: erase the scopes that are his own") }
-            if !erased { lines.append("nothing was erased: --confirm does it, and nothing brings it back") }
+            if !erased { lines.append("nothing was erased: --confirm does it, and nothing restores it") }
             if erased, !rewritten { lines.append("bytes of it may be left in the database's files: vacuum them") }
             if erased { lines.append("backups, other copies, and devices that have not asked since still hold it") }
             return lines

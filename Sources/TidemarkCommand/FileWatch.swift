@@ -44,7 +44,7 @@
                 // Unsafe, because its type does not say that a dispatch source may be cancelled from any thread.
                 nonisolated(unsafe) let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
                 source.setEventHandler {
-                    // What comes meanwhile is read together, also where a neighbour of the file is always written.
+                    // Later events are read together, also where a neighbour of the file is always written.
                     source.suspend()
                     queue.asyncAfter(deadline: .now() + .milliseconds(Self.delays[0])) { source.resume() }
                     guard Self.read(descriptor).contains(where: { $0.isEmpty || names.contains($0) }) else { return }

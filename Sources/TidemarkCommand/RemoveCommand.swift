@@ -48,7 +48,7 @@
             let removed: UninstallReport
             do {
                 removed = try await device.database.write { [force, capture] db in
-                    guard capture else { return try SyncEngine.uninstall(from: db, discardingUnsent: force) }
+                    guard capture else { return try SyncEngine.uninstall(db, discardingUnsent: force) }
                     return try SyncEngine.countedRemovalOfCapture(db)
                 }
             } catch let error as SyncError where error.code == .unsentEdits {

@@ -141,7 +141,7 @@
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             encoder.dateEncodingStrategy = .iso8601
-            // What stands in a text may be anybody's, and the output a terminal.
+            // Anybody may have written the texts, and the output may be a terminal.
             return String(decoding: try encoder.encode(value), as: UTF8.self).printable
         }
     }

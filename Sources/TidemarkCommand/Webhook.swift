@@ -117,7 +117,7 @@
             _ = await within(answerTime) { try? await answer.body.collect(upTo: answerBytes) }
         }
 
-        /// What the work comes to, unless that takes too long.
+        /// Returns the work's result; `nil` where it takes too long.
         private static func within<Result: Sendable>(
             _ time: Duration, _ work: @escaping @Sendable () async -> Result
         ) async -> Result? {

@@ -13,14 +13,14 @@ package struct EngineLease: Hashable, Sendable {
     /// acts: one that can sync takes over from it.
     package static let able = "able"
 
-    /// What stands in the file.
+    /// The entry in the file.
     package struct Entry: Hashable, Sendable, Codable {
         package var holder: String
         /// Raised by the holder when it was asked.
         package var sign: Int64
         /// Whether somebody waits for the next sign.
         package var isAsked: Bool
-        /// What the holder syncs, sorted.
+        /// The tables and scopes that the holder syncs, and what else it can do, sorted.
         package var work: [String]
         /// How often the holder looks at the file, in milliseconds.
         package var poll: Int64
@@ -33,11 +33,11 @@ package struct EngineLease: Hashable, Sendable {
 
     /// The engine, by a name that no other one has.
     package let name: String
-    /// What it syncs. An engine waits only for one that syncs all of this.
+    /// The tables and scopes that it syncs, and what else it can do. It waits only for an engine that does all of it.
     package var work: Set<String>
     /// Whether it is this engine that syncs.
     package private(set) var isDriving = false
-    /// What stood in the file, of this engine's own, when there was nothing to do.
+    /// This engine's own entry in the file, as it stood when there was nothing to do.
     package var idleText: String?
     /// How often it looks at the file, in milliseconds: so often somebody who waits may count on a sign.
     package var poll: Int64

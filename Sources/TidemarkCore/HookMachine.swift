@@ -65,7 +65,7 @@ package struct HookMachine: Sendable {
         case gone
     }
 
-    /// What became of the news behind a call.
+    /// The outcome for the news behind a call.
     package enum Consequence: Hashable, Sendable {
         case told
         /// It is tried again after so many milliseconds.
@@ -105,7 +105,7 @@ package struct HookMachine: Sendable {
         var turn: UInt64
     }
 
-    /// What is remembered of a scope that waits, and gave its place to another one.
+    /// The wait of a scope that gave its place to another one.
     private struct Wait {
         var until: Instant
         var failures: Int
@@ -261,7 +261,8 @@ package struct HookMachine: Sendable {
         entries[scope]?.isPostponed = true
     }
 
-    /// What a postponed call of the scope waited for has ended. Answers whether there is such a call, which is due now.
+    /// Makes the postponed call of a scope due, after the end of the call that it waited for. Answers whether there is
+    /// one.
     package mutating func resumed(_ scope: Scope) -> Bool {
         guard entries[scope]?.isPostponed == true else { return false }
         becomeDue(scope)
@@ -317,7 +318,7 @@ package struct HookMachine: Sendable {
         case .taken, .gone:
             (streak, rest) = (0, nil)
             return
-        // One that refuses everything is misconfigured for now: it is not to give up the heads of all scopes.
+        // A receiver that refuses everything is misconfigured for now: the heads of all scopes are not given up for it.
         case .failed, .refused: streak += 1
         }
         guard isAway else { return }
@@ -347,7 +348,7 @@ package struct HookMachine: Sendable {
         return .retry(after: delay)
     }
 
-    /// What was told, or given up, and is not kept in the store.
+    /// Heads that were told, or given up, and that the store does not keep yet.
     package func toKeep() -> [Scope: Version] { unkept }
 
     /// The store has kept this.

@@ -1,7 +1,7 @@
 package import TidemarkWire
 
 /// The last state of a deleted record. It is kept with the tombstone of an entity whose edits win over deletes, so that
-/// an edit brings the whole record back and not just the fields that it names.
+/// an edit revives the whole record and not just the fields that it names.
 package struct LastState: Hashable, Sendable {
     package var data: DataObject
     package var fieldVersions: FieldVersions

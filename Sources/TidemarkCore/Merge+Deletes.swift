@@ -33,7 +33,7 @@ extension Meeting {
     }
 
     /// Merges an upsert with a tombstone. Without a base it makes the record anew. With one, somebody deleted the
-    /// record meanwhile: the edit is refused, or brings the record back as it was, with its fields on top.
+    /// record meanwhile: the edit is refused, or revives the record as it was, with its fields on top.
     func onTombstone(_ current: Merge.Current) -> Merge.Outcome {
         if operation.baseVersion == nil { return insert() }
         guard declaration.deletes == .lose, let last = current.last, !fields.fields.isEmpty else {
@@ -59,7 +59,7 @@ extension Meeting {
     private func refuse(_ record: Verdict.Record?) -> Merge.Outcome {
         let refusal = Verdict.Refusal(
             code: RejectionCode.recordDeleted, detail: "The record was deleted elsewhere.",
-            hint: "The edit is kept; insert the record again to bring it back.")
+            hint: "The edit is kept; insert the record again to revive it.")
         return .refuse(refusal, record)
     }
 }

@@ -49,7 +49,7 @@ package enum Merge {
         package var needsRecord = false
         package var overwrites: [Verdict.Overwrite] = []
         package var losses: [Verdict.Loss] = []
-        /// The tombstone over which the edit brought the record back.
+        /// The tombstone of the record that the edit revived.
         package var revived: Version?
         /// A delete: the version that it was made on, where others had written since.
         package var unseenSince: Version?

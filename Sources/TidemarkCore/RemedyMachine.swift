@@ -41,7 +41,7 @@ package struct RemedyMachine: Hashable, Sendable {
     package private(set) var state: State
     /// The number of the last remedy that was heard.
     package private(set) var number: Int64
-    /// What came of it; `nil` while it is under way, and before the first.
+    /// Its outcome; `nil` while it is under way, and before the first.
     package private(set) var outcome: RemedyOutcome?
 
     /// - Parameter state: as a file has kept it.
@@ -115,7 +115,7 @@ package struct RemedyMachine: Hashable, Sendable {
         case .verify: state = .verifyDue(begun: 0)
         case .stop(let message): end(.done, as: .stopped(message: message))
         case .clear: end(.done)
-        // What an unknown remedy would end is not known: what was asked before goes on.
+        // An unknown remedy may not have to end the one before, which goes on.
         case nil: end(.refused, "unknown_remedy", as: state)
         }
     }

@@ -111,7 +111,7 @@ extension ReplayMerge {
         guard let data = record.current.data else { return .stands }
         if let original {
             if record.wasMadeAnew(after: original, data) {
-                // Where edits win, a later one has brought the whole record back.
+                // Where edits win, a later one has revived the whole record.
                 if record.declaration.deletes == .lose { return .stands }
                 let kept = data.filter { record.place(of: data.name($0)) > original }
                 return kept == data ? .stands : .write(kept)

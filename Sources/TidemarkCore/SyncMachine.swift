@@ -230,7 +230,7 @@ package struct SyncMachine: Hashable, Sendable {
         guard !isMoreToDo else { return exchange(now: now) }
         rested(now: now)
         state = .idle
-        // What came meanwhile goes as soon as it may.
+        // Edits and nudges that came meanwhile go as soon as they may.
         let tick = isWanted ? 0 : settings.tickMilliseconds
         return [.sleep(until: max(now + tick, quietUntil ?? now))]
     }

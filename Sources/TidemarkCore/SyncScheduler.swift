@@ -1,7 +1,7 @@
 /// How eagerly an engine works under an app's conditions, and what a change of them calls for (E6). Events and waits
 /// of each scope are ``SyncMachine``'s.
 package struct SyncScheduler: Hashable, Sendable {
-    /// What the platform tells of the app and its device.
+    /// The state of the app and its device, as the platform tells it.
     package struct Conditions: Hashable, Sendable {
         package var isInForeground = true
         package var isOnline = true

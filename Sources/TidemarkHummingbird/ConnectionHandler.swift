@@ -209,7 +209,7 @@
                 isPieced = head.headerFields[.acceptRanges] != nil
                 // The answer to a request that came before is none to the upload.
                 if isUpload, bodiless.count <= 1 {
-                    // What still comes of it is read for nobody.
+                    // The rest of the upload is read and dropped.
                     isUpload = false
                     if deadline != nil { close(context, in: TimeAmount(limits.requestTimeout)) }
                 }
@@ -233,7 +233,7 @@
                 writtenBytes += part.readableBytes
                 context.write(data, promise: promise)
             case .end:
-                // What was taken of a stream is held no longer.
+                // Bytes that were taken of a stream are held no longer.
                 if isStream || isPieced { answeredBytes = max(answeredBytes, takenBytes) }
                 (isStream, isPieced, isAnswering, isBodiless) = (false, false, false, false)
                 _ = bodiless.popFirst()

@@ -125,7 +125,7 @@
             case NIOWebSocketError.invalidFrameLength:
                 close(context, .messageTooLarge, ProblemCode.requestTooLarge.rawValue)
             case is NIOWebSocketError: close(context, .protocolError)
-            // What comes behind a frame that was refused.
+            // Bytes behind a frame that was refused.
             case is ByteToMessageDecoderError where isClosing: break
             default: context.fireErrorCaught(error)
             }

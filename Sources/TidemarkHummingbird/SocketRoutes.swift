@@ -7,7 +7,7 @@
     import TidemarkWire
     import Foundation
 
-    /// What a socket asks its host, again and again.
+    /// The questions that a socket asks its host again and again.
     struct SocketHost<Context: RequestContext>: Sendable {
         let authorize: @Sendable (Scope, Request, Context) async throws -> Access
         let caller: @Sendable (Request, Context) async throws -> String

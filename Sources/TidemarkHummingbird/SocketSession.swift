@@ -5,7 +5,7 @@
     import TidemarkServer
     import TidemarkWire
 
-    /// What is said over one socket, by whom and about which scopes.
+    /// The conversation over one socket: its caller, and the scopes that he has subscribed to.
     struct SocketSession<Context: RequestContext> {
         /// Pings after which a socket without a subscription is closed.
         private static var idlePings: Int { 4 }
@@ -17,7 +17,7 @@
         private let request: Request
         private var context: Context
         private var scopes: Set<Scope>
-        /// Whom the host has named so far: a socket is one caller's.
+        /// The caller, once the host has named him: a socket is one caller's.
         private var principal: String?
         private var idlePings = 0
         private var mistakes = 0
@@ -160,7 +160,7 @@
             return true
         }
 
-        /// What becomes of one name is nothing to the others.
+        /// Answers each name by itself, so that one that fails keeps no other from being answered.
         private mutating func each(
             _ names: [String], _ answer: (inout Self, Scope) async throws -> SocketEvent
         ) async throws -> [SocketEvent] {

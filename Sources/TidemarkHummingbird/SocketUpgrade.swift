@@ -90,7 +90,7 @@
             guard isLast, error is ByteToMessageDecoderError.PayloadTooLargeError else {
                 return context.fireErrorCaught(error)
             }
-            // Whoever goes on in another protocol than he is answered in does not read the answer.
+            // A caller that goes on in another protocol than it is answered in does not read the answer.
             context.close(promise: nil)
         }
 

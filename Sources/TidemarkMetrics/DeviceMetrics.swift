@@ -32,8 +32,8 @@
             let (lags, ages) = (scopes.compactMap(\.lag), scopes.compactMap { $0.age() })
             gauge("checkpoint_lag_versions", Double(lags.max() ?? 0))
             gauge("checkpoint_age_seconds", (ages.max() ?? .zero) / .seconds(1))
-            // What an answer that is being taken in brings along is in no sum just then; a file that was put back has
-            // smaller sums for longer.
+            // The sums lack an answer while it is being taken in; those of a file that was put back are smaller for
+            // longer.
             if let told, measures.requests < told.requests, !isSmaller {
                 isSmaller = true
                 return

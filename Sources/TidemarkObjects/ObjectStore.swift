@@ -133,8 +133,8 @@ public final class ObjectStore: Sendable {
         return settings
     }
 
-    /// Takes one answer about a class at a time: an answer that was overtaken by a newer one would bring deleted
-    /// objects back.
+    /// Takes one answer about a class at a time: an answer that was overtaken by a newer one would show deleted
+    /// objects again.
     private func inTurn<Result: Sendable>(
         _ name: String, _ body: @Sendable (ObjectCache) async throws -> Result
     ) async throws -> Result {

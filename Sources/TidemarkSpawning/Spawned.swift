@@ -41,7 +41,7 @@ package final class Spawned: Sendable {
         posix_spawn_file_actions_adddup2(&actions, input ?? null, 0)
         posix_spawn_file_actions_adddup2(&actions, output ?? null, 1)
         posix_spawn_file_actions_adddup2(&actions, errors ?? output ?? null, 2)
-        // What else is open here, a pipe or a server's connection, would not end for its reader while the program runs.
+        // Another descriptor, a pipe or a server's connection, would not end for its reader while the program runs.
         #if canImport(Darwin)
             posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_CLOEXEC_DEFAULT))
         #else

@@ -124,7 +124,7 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     /// The record stays deleted; the edit is refused, or listed as lost. The default.
     case win
-    /// The record lives, with the edit; where it was deleted already, the edit brings it back.
+    /// The record lives, with the edit; where it was deleted already, the edit revives it.
     case lose
 }
 

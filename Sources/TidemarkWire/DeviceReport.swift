@@ -39,10 +39,10 @@ public struct DeviceReport: Hashable, Sendable {
 }
 
 extension DeviceReport: CustomStringConvertible {
-    /// A sentence for a log: `3 edits waiting, the oldest for 60 seconds; 1 refused; network_unavailable.`
+    /// A sentence for a log: `3 edits pending, the oldest for 60 seconds; 1 refused; network_unavailable.`
     public var description: String {
         let parts = [
-            "\(counted(pending, "edit")) waiting"
+            "\(counted(pending, "edit")) pending"
                 + (oldest.map { ", the oldest for \(counted($0.wholeSeconds, "second"))" } ?? ""),
             refused > 0 ? "\(refused) refused" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
             error?.printable,

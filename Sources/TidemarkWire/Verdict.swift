@@ -146,7 +146,7 @@ package struct Verdict: Hashable, Sendable {
     package var after: Int64?
     package var overwrites: [Overwrite] = []
     package var losses: [Loss] = []
-    /// The tombstone over which the edit brought the record back.
+    /// The tombstone of the record that the edit revived.
     package var revived: Version?
     /// When what the operation met was committed, in milliseconds since 1970, where it met something.
     package var theirsAt: Int64?

@@ -60,16 +60,16 @@ def _next(seat: Seat, page: Json, limit: int) -> Answer:
     answer.expect(200)
     tag = answer.headers.get("etag", "")
     if not tag.startswith('"'):
-        raise Violation("missing_header", "a pinned page has a strong ETag (W19)", [str(answer)])
+        raise Violation("missing_header", "a page of a snapshot has a strong ETag (W19)", [str(answer)])
     if seat.dice.random() < 0.2:
         again = seat.wire.get("/sync/snapshot", seat.scope.name, **query)
         if again.body != answer.body:
             raise Violation(
-                "page_differs", "a pinned page has the same bytes for ever (W19)", [str(answer), str(again)]
+                "page_differs", "a page of a snapshot has the same bytes for ever (W19)", [str(answer), str(again)]
             )
         kept = seat.wire.get("/sync/snapshot", seat.scope.name, {"If-None-Match": again.headers["etag"]}, **query)
         same_form = kept.headers.get("etag") == again.headers["etag"]
         if kept.status != 304 and same_form:
             raise Violation("unexpected_answer", "If-None-Match with the page's ETag is 304 (W19)", [str(kept)])
-        seat.wire.verdict.count("pinned pages asked for twice")
+        seat.wire.verdict.count("pages of snapshots asked for twice")
     return answer

@@ -2,9 +2,9 @@ import GRDB
 import TidemarkWire
 
 extension Applier {
-    /// Takes a page of a backfill. No page of changes is applied between the pages of a backfill, so no row here is
+    /// Applies a page of a backfill. No page of changes is applied between the pages of a backfill, so no row here is
     /// newer than its row there, except by a verdict that came meanwhile.
-    func take(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
+    func applyBackfillPage(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
         guard let table = tables[backfill.entity] else { return }
         try table.begin(db, mayBePlain: false)
         let refetch = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
@@ -34,7 +34,7 @@ extension Applier {
                 if let refetch {
                     try fill(table, id, key, columns: refetch, with: incoming, reserved)
                 } else {
-                    try take(table, id, key, row: incoming, version: change.version)
+                    try applyBackfilledRow(table, id, key, row: incoming, version: change.version)
                 }
             }
             table.end()
@@ -103,7 +103,7 @@ extension Applier {
         guard !columns.isEmpty else { return }
         var standing = mine
         for index in columns { standing[index] = theirs[index] }
-        try Conflicts.note(db, Conflict(seed: mine, of: shape, id, in: scope, under: standing, at: now))
+        try Conflicts.add(db, Conflict(seed: mine, of: shape, id, in: scope, under: standing, at: now))
         outcome.conflicts += 1
     }
 
@@ -146,14 +146,16 @@ extension Applier {
         }
     }
 
-    /// Takes a row of a table that this engine names for the first time, or again after a while.
-    private func take(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], row: [Int: Cell], version: Version) throws {
+    /// Applies a row of a table that this engine names for the first time, or again after a while.
+    private func applyBackfilledRow(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], row: [Int: Cell], version: Version
+    ) throws {
         let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard version > known else { return }
         if version > record.base {
             try KnownVersions.note(db, scope, table.shape.name, id.text, version, deleted: false)
         }
-        try receive(table, id, key, version: version, ahead: known, incoming: row, isMove: false)
+        try receive(table, id, key, version: version, known: known, incoming: row, isMove: false)
     }
 
     /// Removes rows without edits that the server did not name: they were deleted while no engine here synced the
@@ -174,7 +176,7 @@ extension Applier {
     }
 
     private func remove(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
-        try receive(table, id, key, version: record.base, ahead: -1, incoming: nil, isMove: false)
+        try receive(table, id, key, version: record.base, known: -1, incoming: nil, isMove: false)
     }
 
     private func quarantined(_ table: ApplyTable) throws -> [RecordID] {

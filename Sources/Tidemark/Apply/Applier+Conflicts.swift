@@ -79,7 +79,7 @@ extension Applier {
         for var conflict in conflicts {
             conflict.theirsAt = verdict.theirsAt.map(Date.init(milliseconds:))
             conflict.editedAt = try Outbox.editedAt(db, meeting.entry).map(Date.init(milliseconds:))
-            try Conflicts.note(db, conflict)
+            try Conflicts.add(db, conflict)
         }
     }
 
@@ -196,6 +196,6 @@ extension Applier {
         if let key = RecordID(record).flatMap({ table.shape.key(of: $0) }) {
             conflict.whole = try table.records.row(db, key).map { table.shape.values($0) }
         }
-        try Conflicts.note(db, conflict)
+        try Conflicts.add(db, conflict)
     }
 }

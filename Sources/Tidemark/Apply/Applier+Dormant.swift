@@ -9,6 +9,6 @@ extension Applier {
         guard passedOver.insert(SQLName(name)).inserted, schema[name] == nil,
             let entity = try ShadowTable.spelling(db, of: name)
         else { return }
-        try Backfills.note(db, entity: entity, fields: nil, scope)
+        try Backfills.enqueue(db, entity: entity, fields: nil, scope)
     }
 }

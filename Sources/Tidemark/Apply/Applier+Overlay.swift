@@ -38,7 +38,7 @@ extension Applier {
 
 extension Shadow {
     /// The server deleted the row under an edit: what the edit was made on stays, with its version. A later edit of it
-    /// is still one of the deleted row, never an insert that would bring it back, and older than all that is known.
+    /// is still one of the deleted row, never an insert that would revive it, and older than all that is known.
     mutating func delete(base: Version, at version: Version) {
         guard state == .known else { return }
         (state, self.version) = (.deleted, max(0, min(base, version - 1)))
@@ -94,7 +94,7 @@ extension Shadow {
 extension Shadow {
     /// A record that was edited here was deleted elsewhere meanwhile: an answer says so, or, of one that was made here,
     /// a state that is whole as of later, and lacks it. What was edited since is an edit of it, and never an insert
-    /// that would bring it back.
+    /// that would revive it.
     ///
     /// - Parameter base: the version that the operation's edit was made on.
     mutating func noteDeleted(

@@ -6,7 +6,7 @@ import TidemarkWire
 extension Applier {
     /// A remote change lands under edits made here: the edits stay on screen, overlaid on the new row.
     func rebase(
-        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow, version: Version, ahead: Version,
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow, version: Version, known: Version,
         incoming: [Int: Cell]?
     ) throws {
         let shape = table.shape
@@ -16,12 +16,12 @@ extension Applier {
         let shadow = try giveWay(shadow, table, id, current: current, to: row, version: version)
         let edits = LocalDelta(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
-        let base = self.base(of: shadow, ahead: ahead, in: table)
+        let base = self.base(of: shadow, known: known, in: table)
         var serverRow = shadow
         if let incoming {
             serverRow.noteBases(edits, shape: shape, base: base, except: operation)
             serverRow.noteOriginals(edits, operation, under: incoming, shape: shape)
-            serverRow.take(incoming, version: version, shape: shape, current: current)
+            serverRow.update(with: incoming, version: version, shape: shape, current: current)
         } else if case .fields = edits {
             serverRow.delete(base: base, at: version)
         } else if operation?.setsFields == true {
@@ -49,10 +49,10 @@ extension Applier {
     }
 
     /// The version that an edit of the shadow's row was made on; 0: on none.
-    func base(of shadow: Shadow, ahead: Version, in table: ApplyTable) -> Version {
+    func base(of shadow: Shadow, known: Version, in table: ApplyTable) -> Version {
         switch shadow.state {
         case .absent: 0
-        case .known, .deleted: shadow.version ?? (ahead >= 0 ? ahead : record.base(of: table.shape.name))
+        case .known, .deleted: shadow.version ?? (known >= 0 ? known : record.base(of: table.shape.name))
         }
     }
 }
@@ -74,7 +74,7 @@ extension Verdict {
 
 extension Applier {
     /// Applies a verdict to the one operation that it names; one that is unknown or finished is left alone.
-    func apply(_ key: OperationKey, _ answered: Verdict) throws {
+    func applyVerdict(_ key: OperationKey, _ answered: Verdict) throws {
         let verdict = answered.asksForWhole ? answered.deferred() : answered
         let row = taken?.next(key)
         guard let entry = try row?.entry(lane: key.lane) ?? Outbox.open(db, key: key) else { return }
@@ -92,7 +92,7 @@ extension Applier {
         let judged = try judged(verdict, entry, operation, table, id, recordKey)
         try Outbox.finish(db, entry, verdict, now: now)
         if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
-        try apply(judged, table, id, recordKey)
+        try rebase(by: judged, table, id, recordKey)
     }
 
     /// An operation with its verdict, and the file's knowledge of its record.
@@ -123,10 +123,10 @@ extension Applier {
         let found = try table.records.shadow(db, key)
         let (current, isQuarantined) = try visible(table, id, key, found)
         let shadow = found ?? Shadow(unedited: current, of: shape)
-        let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
+        let knownVersion = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
         // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
         // with a scan that another engine on this file has finished meanwhile.
-        let known = max(shadow.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
+        let known = max(shadow.version ?? -1, knownVersion, record.complete(of: shape.name) ?? -1)
         let (sealed, later) = try self.sealed(operation, entry)
         // A deferred operation's edits become edits again; of any other, only what was edited since remains.
         let remaining = LocalDelta(
@@ -134,12 +134,12 @@ extension Applier {
             reserved: table.reserved)
         return Judged(
             verdict: verdict, entry: entry, operation: operation, shadow: shadow, isMarked: found?.mark != nil,
-            later: later, remaining: remaining, known: known, base: base(of: shadow, ahead: ahead, in: table),
+            later: later, remaining: remaining, known: known, base: base(of: shadow, known: knownVersion, in: table),
             current: current, isQuarantined: isQuarantined)
     }
 
     /// Rebases the record by a verdict on it.
-    private func apply(_ judged: Judged, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+    private func rebase(by judged: Judged, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let (verdict, entry, shape) = (judged.verdict, judged.entry, table.shape)
         var serverRow = verdict.status == .deferred ? judged.shadow : judged.shadow.answered
         if verdict.status == .deferred { noteDeferral(judged, table, key) }
@@ -197,7 +197,7 @@ extension Applier {
             if let version = verdict.version, version > known || verdict.confirms(judged.entry, at: known) {
                 serverRow.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 serverRow.noteTaken(operation, under: remaining, shape: shape)
-                try take(verdict, version, operation, &serverRow, under: remaining, table, id, judged.current)
+                try applyRow(of: verdict, version, operation, &serverRow, under: remaining, table, id, judged.current)
             }
         case .rejected, .conflict:
             if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
@@ -246,7 +246,7 @@ extension Applier {
     private func replayLater(_ entry: OutboxEntry) throws {
         outcome.deferred += 1
         var numbers = try later ?? LaneNumbers(db, lane: randomHex(bytes: 16))
-        let moved = numbers.take()
+        let moved = numbers.nextKey()
         later = numbers
         try numbers.store(db, scope: scope)
         var operation = try SealedNames.forResealing(db, entry.sealedOperation(), of: entry.entity)
@@ -257,7 +257,7 @@ extension Applier {
         let open = try Set(operation.needs.filter { try Outbox.open(db, key: key(of: $0)) != nil })
         operation.renumber { movedLater[key(of: $0)] ?? (open.contains($0) ? moved.number : nil) }
         movedLater[entry.key] = moved.number
-        try Outbox.seal(db, entry, as: .replayed, key: moved, members: operation.sealedMembers())
+        try Outbox.reseal(db, entry, as: .replayed, key: moved, members: operation.sealedMembers())
     }
 
     /// Returns the operations that overlay the record: this one and, while lost ones are replayed, those behind it.
@@ -293,10 +293,10 @@ extension Applier {
         return true
     }
 
-    /// Takes the row that a verdict leaves on the server. A short verdict tells only a part of that row, so it counts
+    /// Applies the row that a verdict leaves on the server. A short verdict tells only a part of that row, so it counts
     /// as one version older than it is, and the whole row of the same version takes its place.
-    private func take(
-        _ verdict: Verdict, _ newest: Version, _ operation: Operation, _ serverRow: inout Shadow,
+    private func applyRow(
+        of verdict: Verdict, _ newest: Version, _ operation: Operation, _ serverRow: inout Shadow,
         under remaining: LocalDelta,
         _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
     ) throws {
@@ -307,7 +307,7 @@ extension Applier {
             if let data = record.data {
                 let cells = table.shape.whole(data.cells(in: table.shape), in: scope)
                 serverRow.noteOriginals(remaining, nil, under: cells, shape: table.shape)
-                serverRow.take(cells, version: version, shape: table.shape, current: current)
+                serverRow.update(with: cells, version: version, shape: table.shape, current: current)
             } else {
                 isDeleted = true
             }
@@ -332,7 +332,7 @@ extension Applier {
             if let data = record.data {
                 let cells = table.shape.whole(data.cells(in: table.shape), in: scope)
                 serverRow.noteOriginals(remaining, nil, under: cells, shape: table.shape)
-                serverRow.take(cells, version: record.version, shape: table.shape, current: current)
+                serverRow.update(with: cells, version: record.version, shape: table.shape, current: current)
             } else {
                 try keepDeleted(table, id)
                 serverRow.delete(base: base, at: record.version)

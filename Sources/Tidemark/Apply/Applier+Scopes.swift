@@ -99,8 +99,8 @@ extension Applier {
             return true
         }
         try Outbox.finish(db, entry, verdict, now: now)
-        let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
-        let known = max(quarantined.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
+        let knownVersion = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
+        let known = max(quarantined.version ?? -1, knownVersion, record.complete(of: shape.name) ?? -1)
         table.mayContend = true
         switch verdict.status {
         case .applied, .merged:

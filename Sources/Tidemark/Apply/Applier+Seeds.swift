@@ -23,7 +23,7 @@ extension Applier {
             }
             // Removing the seeds first frees pages of the file for a part of their shadows.
             made += try Inferred.removeSeeds(db, scope, shape.name)
-            try FirstCapture.note(db, shape, in: scope)
+            try FirstCapture.insertSeeds(db, shape, in: scope)
         }
         return made
     }
@@ -35,9 +35,9 @@ extension Applier {
         guard var shadow = found ?? unseen.current.map({ Shadow(state: .known, cells: $0, edited: Shadow.seedStamp) })
         else { return try takeServers(unseen, version: version, cells) }
         if shadow.state == .known { (shadow.state, shadow.bases[Shadow.seedBase]) = (.absent, 0) }
-        let ahead = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
+        let known = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
         let version = try noteKnownVersion(unseen, version, isDeleted: false)
-        try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: ahead, incoming: cells)
+        try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, known: known, incoming: cells)
         outcome.editsMade += 1
     }
 
@@ -68,7 +68,7 @@ extension Applier {
         conflict.fields.removeAll { field in shape.dataIndex(field.name).map { seed[$0] != current[$0] } ?? false }
         if !conflict.fields.isEmpty {
             conflict.version = version
-            try Conflicts.note(db, conflict)
+            try Conflicts.add(db, conflict)
             outcome.conflicts += 1
         }
         return shadow
@@ -95,7 +95,7 @@ extension Applier {
         }
         shadow.version = 0
         let version = try noteKnownVersion(unseen, version, isDeleted: true)
-        try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: -1, incoming: nil)
+        try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, known: -1, incoming: nil)
         outcome.editsMade += 1
     }
 
@@ -104,7 +104,7 @@ extension Applier {
         guard let seed = unseen.current else { return }
         var conflict = Conflict(seed: seed, of: unseen.shape, unseen.id, in: scope, under: nil, at: now)
         conflict.version = version
-        try Conflicts.note(db, conflict)
+        try Conflicts.add(db, conflict)
         outcome.conflicts += 1
     }
 }

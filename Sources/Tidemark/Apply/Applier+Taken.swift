@@ -47,7 +47,7 @@ extension Applier {
         for (lane, operations) in taken.blocks { try OutboxHistory.pack(db, scope, lane, operations) }
     }
 
-    /// What is on screen is what the server has now.
+    /// Notes in the manifest that the server has the row as it is on screen.
     ///
     /// - Parameter hash: the row's, where it is known.
     func noteConfirmed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], hash: UInt64?) throws {
@@ -56,6 +56,6 @@ extension Applier {
         if let hash { return manifest.note(table.shape.name, PackedID.encode(id), hash: hash) }
         guard let row = try table.records.row(db, key), table.shape.scope(ofKey: key, row) == scope
         else { return manifest.look(table.shape.name, id) }
-        table.note(id, row, in: &manifest)
+        table.noteHash(id, row, in: &manifest)
     }
 }

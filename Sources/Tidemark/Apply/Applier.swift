@@ -125,9 +125,9 @@ final class Applier {
         hadRefusals = try Outbox.hasRefusals(db)
         try substituteIDs(answer.results)
         try dropRuns(answer.results)
-        for result in answer.results { try apply(result.key, result.verdict) }
+        for result in answer.results { try applyVerdict(result.key, result.verdict) }
         if let page {
-            try apply(page, body: answer.body)
+            try applyPage(page, body: answer.body)
         } else {
             try resolveUniqueValues()
         }
@@ -142,7 +142,7 @@ final class Applier {
     private func waitForRoom(_ answer: Answer) throws {
         let full = answer.results.lazy.compactMap(\.verdict.refusal).first { $0.code == RejectionCode.quotaExceeded }
         if let full {
-            try Deferral.note(db, scope, full, putOff, now: now)
+            try Deferral.begin(db, scope, full, putOff, now: now)
         } else {
             guard try Deferral.read(db, scope) != nil else { return }
             // Edits that depend on a waiting edit may be answered in a later request than that edit.
@@ -209,8 +209,8 @@ final class Applier {
     /// Refuses to go on where this transaction may not write to the app's tables: called before any such write.
     func beforeWritingRows() throws { if !mayWriteRows { throw RowsToWrite() } }
 
-    private func apply(_ page: Answer.Page, body: [UInt8]) throws {
-        try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
+    private func applyPage(_ page: Answer.Page, body: [UInt8]) throws {
+        try body.withUnsafeBytes { try applyChanges(UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
         try resolveUniqueValues()
         record.checkpoint = page.nextSince
         record.head = max(page.head, record.head ?? 0)
@@ -221,7 +221,7 @@ final class Applier {
     }
 
     /// Applies an array of changes; one that names a snapshot's rows also notes which those are.
-    func apply(changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
+    func applyChanges(_ changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
         let hasKnownVersions = try !KnownVersions.isEmpty(db, scope)
         // A replayed edit may lie over a row that has no shadow yet (`overlayReplayed`).
         let isOverlaid = try isReplaying.get()
@@ -240,7 +240,7 @@ final class Applier {
             }
             // A snapshot's page may be read again for each entity in it (Swap).
             if seen == nil { outcome.bytes.add(change, in: reader, bytes: reader.index - start) }
-            try apply(change, reader, noting: seen)
+            try applyChange(change, reader, noting: seen)
         }
         // The statements point into the page's bytes, which end here.
         for table in tables.values { table.end() }
@@ -265,7 +265,7 @@ final class Applier {
 
     // MARK: One change
 
-    private func apply(_ change: IncomingChange, _ reader: JSONReader, noting seen: SeenRecords?) throws {
+    private func applyChange(_ change: IncomingChange, _ reader: JSONReader, noting seen: SeenRecords?) throws {
         switch change.kind {
         case .upsert, .delete:
             guard let table = table(change, reader) else {
@@ -273,14 +273,14 @@ final class Applier {
                 break
             }
             try seen?.note(change, table, reader)
-            return try apply(change, table, reader)
+            return try applyRecordChange(change, table, reader)
         case .idmap: if try substitute(change, reader) { return }
         case .absent, .unknown: break
         }
         outcome.skipped += 1
     }
 
-    private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+    private func applyRecordChange(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         // A delete that came ahead of its page was listed when it came.
         if change.kind == .delete, let base = change.base,
             try change.version > KnownVersions.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
@@ -303,7 +303,7 @@ final class Applier {
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try cells(change, table, id, key, reader)
         try receive(
-            table, id, key, version: change.version, ahead: known, incoming: incoming, isMove: change.isMove)
+            table, id, key, version: change.version, known: known, incoming: incoming, isMove: change.isMove)
     }
 
     /// A snapshot's row is older than an edit that the server took while the scope was being filled. That edit lies on
@@ -318,7 +318,7 @@ final class Applier {
     ///
     /// - Parameter isMove: a delete: the record lives on in another scope.
     func receive(
-        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, ahead known: Version,
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, known: Version,
         incoming: [Int: Cell]?, isMove: Bool
     ) throws {
         manifest.look(table.shape.name, id)
@@ -334,9 +334,9 @@ final class Applier {
         }
         if let shadow = try table.records.shadow(db, key) {
             guard version >= shadow.version ?? -1 || shadow.state == .deleted else { return }
-            try rebase(table, id, key, shadow, version: version, ahead: known, incoming: incoming)
+            try rebase(table, id, key, shadow, version: version, known: known, incoming: incoming)
         } else {
-            try take(table, id, key, version: version, incoming: incoming)
+            try applyServerRow(table, id, key, version: version, incoming: incoming)
         }
         outcome.applied += 1
     }
@@ -347,12 +347,12 @@ final class Applier {
     }
 
     /// A record without edits becomes what the server says.
-    func take(
+    func applyServerRow(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws {
         let (current, isQuarantined) = try visible(table, id, key, nil)
         var serverRow = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
-        if let incoming { serverRow.take(incoming, version: version, shape: table.shape, current: current) }
+        if let incoming { serverRow.update(with: incoming, version: version, shape: table.shape, current: current) }
         try put(
             table, id, key, from: current, isQuarantined: isQuarantined, to: incoming == nil ? nil : serverRow.cells,
             version: version)
@@ -395,6 +395,6 @@ final class Applier {
 
     func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         guard !table.shape.children.isEmpty else { return }
-        try CascadeRepair(db: db, scope: scope, now: now).note(table.records, id, key, version: version)
+        try CascadeRepair(db: db, scope: scope, now: now).noteDeletedParent(table.records, id, key, version: version)
     }
 }

@@ -78,7 +78,7 @@ final class ApplyTable {
         // A trigger of the app's may have skipped the row, and one that another scope has here is left alone. Where a
         // part belongs to no row here, the long way says so.
         guard db.changesCount > 0 else { return false }
-        note(change, reader, in: &manifest)
+        noteHash(change, reader, in: &manifest)
         return true
     }
 
@@ -100,7 +100,7 @@ final class ApplyTable {
     }
 
     /// A row whose values SQLite keeps as they came is hashed where it stands; any other is read again.
-    private func note(_ change: IncomingChange, _ reader: JSONReader, in manifest: inout ManifestChanges) {
+    private func noteHash(_ change: IncomingChange, _ reader: JSONReader, in manifest: inout ManifestChanges) {
         let key =
             change.id.hasEscapes
             ? reader.unescaped(change.id).withUnsafeBytes { PackedID.encode($0) }
@@ -115,7 +115,7 @@ final class ApplyTable {
     }
 
     /// A row as it stands in the table, and as the server has it.
-    func note(_ id: RecordID, _ row: [Cell], in manifest: inout ManifestChanges) {
+    func noteHash(_ id: RecordID, _ row: [Cell], in manifest: inout ManifestChanges) {
         let key = PackedID.encode(id)
         manifest.note(shape.name, key, hash: hasher.hash(key, row))
     }

@@ -48,9 +48,9 @@ struct ApplyTransaction: Sendable {
     /// an answer that leaves the app's tables alone goes without.
     private func commit(_ db: Database) throws -> Applier.Outcome {
         if answer.isQuiet {
-            do { return try db.committed { try apply($0, mayWriteRows: false) } } catch is RowsToWrite {}
+            do { return try db.committed { try applyAnswer($0, mayWriteRows: false) } } catch is RowsToWrite {}
         }
-        return try Self.withoutForeignKeys(db) { try apply(db, mayWriteRows: true) }
+        return try Self.withoutForeignKeys(db) { try applyAnswer(db, mayWriteRows: true) }
     }
 
     private func check(_ page: Answer.Page) throws {
@@ -60,7 +60,7 @@ struct ApplyTransaction: Sendable {
         }
     }
 
-    private func apply(_ db: Database, mayWriteRows: Bool) throws -> Applier.Outcome {
+    private func applyAnswer(_ db: Database, mayWriteRows: Bool) throws -> Applier.Outcome {
         try schema.check(db, scope)
         try CaptureSuppression.raise(db)
         let record = try ScopeRecord.read(db, scope)

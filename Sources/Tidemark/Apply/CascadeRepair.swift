@@ -12,7 +12,7 @@ struct CascadeRepair {
     private var deletedParents: DeletedParents { DeletedParents(db: db, scope: scope) }
 
     /// Remembers what a deleted parent's children referred to.
-    func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
+    func noteDeletedParent(_ table: RecordTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         let shape = table.shape
         let row = try table.row(db, key)
         var columns = DataObject.Builder()

@@ -31,7 +31,7 @@ actor ConflictDecider {
                 // The app's own schema refuses what its handler wants.
             } catch let error as SyncError where error.code == .recordGone {
             } catch {
-                // What was decided is in no file, and is asked for again.
+                // The decision is in no file, and the handler is asked again.
                 askedThrough = min(askedThrough, conflict.id - 1)
                 throw error
             }

@@ -99,7 +99,7 @@ struct FetchTransaction: Sendable {
             let record = try ScopeRecord.read(db, scope)
             let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
             applier.repair = repair
-            try CaptureSuppression.whileApplying(db, schema) { try applier.apply(fetched) }
+            try CaptureSuppression.whileApplying(db, schema) { try applier.applyFetched(fetched) }
             return applier.outcome
         }
     }
@@ -108,7 +108,7 @@ struct FetchTransaction: Sendable {
 extension Applier {
     /// Takes in records as the server has them at `head`. An answer that is older than what is here changes nothing,
     /// and `outcome.pageTaken` stays false.
-    func apply(_ fetched: FetchedRecords) throws {
+    func applyFetched(_ fetched: FetchedRecords) throws {
         guard fetched.scope == scope.name, fetched.since == record.checkpoint, record.bootstrap == nil,
             fetched.head >= record.base
         else { return }
@@ -126,7 +126,7 @@ extension Applier {
             guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
                 return try takeMisfit(change, table, reader)
             }
-            try apply(change, table, id, key, asOf: fetched.head, reader)
+            try applyFetchedChange(change, table, id, key, asOf: fetched.head, reader)
         }
         for name in try fetched.names(schema) { try RefetchQueue.remove(db, scope, name.entity, name.id.text) }
         try resolveUniqueValues()
@@ -134,19 +134,19 @@ extension Applier {
         outcome.pageTaken = true
     }
 
-    private func apply(
+    private func applyFetchedChange(
         _ change: IncomingChange, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], asOf head: Version,
         _ reader: JSONReader
     ) throws {
-        let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
+        let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         try overlayReplayed(table, id, key)
         let shadow = try ownShadow(table, key)
         // A verdict or page that came meanwhile knows the record better than this answer.
-        guard max(ahead, shadow?.version ?? -1) <= head else { return }
+        guard max(known, shadow?.version ?? -1) <= head else { return }
         manifest.look(table.shape.name, id)
         if repair == .keepingLocal, shadow == nil, try keepsLocal(change, table, id, key, reader) { return }
         let incoming = change.kind == .upsert ? try table.cells(change, reader) : nil
-        if change.version > max(record.base, ahead) {
+        if change.version > max(record.base, known) {
             if change.kind == .delete, let base = change.base {
                 try noteLostEdits(table, id.text, unseenSince: base, version: change.version)
             }
@@ -163,9 +163,9 @@ extension Applier {
         // Only a delete cascades: a record that is merely absent may never have been known here.
         if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key, version: change.version) }
         if let shadow {
-            try rebase(table, id, key, shadow, version: change.version, ahead: ahead, incoming: incoming)
+            try rebase(table, id, key, shadow, version: change.version, known: known, incoming: incoming)
         } else {
-            try take(table, id, key, version: change.version, incoming: incoming)
+            try applyServerRow(table, id, key, version: change.version, incoming: incoming)
         }
         outcome.applied += 1
         if repair != nil { try noteUnrepaired(table, id, key, incoming) }
@@ -200,7 +200,7 @@ extension Applier {
             noticedAt: Date(milliseconds: now))
         conflict.version = change.version
         conflict.whole = shape.values(row)
-        try Conflicts.note(db, conflict)
+        try Conflicts.add(db, conflict)
         return false
     }
 

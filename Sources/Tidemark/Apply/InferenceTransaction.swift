@@ -135,7 +135,7 @@ extension Applier {
         if unseen.isEvent, unseen.current == nil { return false }
         switch server {
         case .row(let version, let cells, let data):
-            let ahead = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
+            let known = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
             var whole = unseen.shape.data.map(\.defaultCell)
             for (index, cell) in unseen.shape.whole(cells, in: scope) { whole[index] = cell }
             if let current = unseen.current {
@@ -145,7 +145,7 @@ extension Applier {
                 try giveWay(unseen, version: version, cells)
                 return false
             }
-            if version <= max(record.base, ahead) { return try edit(unseen, base: whole) }
+            if version <= max(record.base, known) { return try edit(unseen, base: whole) }
             if unseen.current != whole, unseen.entry.kind != .update || !isUntouched(unseen, data) {
                 try meet(unseen, whole, version: version)
             }
@@ -255,14 +255,14 @@ extension Applier {
         conflict.isDelete = unseen.current == nil
         conflict.version = version == .max ? nil : version
         conflict.whole = unseen.current.map { unseen.shape.values($0) }
-        try Conflicts.note(db, conflict)
+        try Conflicts.add(db, conflict)
         outcome.conflicts += 1
     }
 
     func orphan(_ unseen: Unseen, _ reason: String) throws {
         guard let current = unseen.current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try OrphanedEdits.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
+        try OrphanedEdits.add(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
     }
 
     /// Replaces the unseen write with the server's row, overlaid with the operation in flight.
@@ -280,13 +280,13 @@ extension Applier {
         let version = try noteKnownVersion(unseen, version, isDeleted: cells == nil)
         guard let operation = try Outbox.overlay(db, entity: table.shape.name, record: id.text, scope: scope.name)
         else {
-            return try take(table, id, key, version: version, incoming: cells)
+            return try applyServerRow(table, id, key, version: version, incoming: cells)
         }
         let (current, isQuarantined) = try visible(table, id, key, nil)
         var serverRow = found ?? Shadow(state: .absent, cells: table.shape.data.map(\.defaultCell))
         (serverRow.mark, serverRow.since) = (nil, nil)
         if let cells {
-            serverRow.take(cells, version: version, shape: table.shape, current: current)
+            serverRow.update(with: cells, version: version, shape: table.shape, current: current)
         } else if serverRow.state == .known {
             (serverRow.state, serverRow.version) = (
                 .deleted, max(0, min(serverRow.version ?? record.complete ?? 0, version - 1))

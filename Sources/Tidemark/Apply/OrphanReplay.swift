@@ -145,7 +145,7 @@ struct OrphanReplay {
         for (index, cell) in edit.entry.fields.cells(in: shape) { cells[index] = cell }
         if let row {
             let conflict = Conflict(seed: cells, of: shape, edit.id, in: scope, under: row, at: edit.entry.notedAt)
-            if !conflict.fields.isEmpty { try Conflicts.note(db, conflict) }
+            if !conflict.fields.isEmpty { try Conflicts.add(db, conflict) }
             return
         }
         var shadow = Shadow(state: .absent, cells: cells, edited: Shadow.seedStamp)

@@ -91,7 +91,7 @@ extension Conflict {
         case .takeTheirs: try rewriting?.put(conflict.values(\.theirs), whole: nil)
         case .merge(let fields): try rewriting?.put(fields, whole: conflict.whole)
         }
-        conflict.note(resolution, over: later)
+        conflict.setResults(of: resolution, over: later)
         try Conflicts.close(db, conflict)
     }
 
@@ -100,7 +100,7 @@ extension Conflict {
             fields.compactMap { field in field[keyPath: path].map { (field.name, $0) } }, uniquingKeysWith: { $1 })
     }
 
-    private mutating func note(_ resolution: Resolution, over later: [String: Value]?) {
+    private mutating func setResults(of resolution: Resolution, over later: [String: Value]?) {
         for index in fields.indices {
             let field = fields[index]
             switch resolution {

@@ -17,7 +17,7 @@ struct TakenOperations {
 
         func operation(_ number: Int64) -> OutboxBlock.Operation? { place(number).flatMap { operations[$0] } }
 
-        mutating func take(_ number: Int64) -> OutboxBlock.Operation? {
+        mutating func remove(_ number: Int64) -> OutboxBlock.Operation? {
             guard let place = place(number) else { return nil }
             defer { operations[place] = nil }
             return operations[place]
@@ -50,7 +50,7 @@ struct TakenOperations {
     }
 
     /// Takes an operation out, once; `nil` where it has a verdict, or cannot go into a block.
-    mutating func next(_ key: OperationKey) -> OutboxBlock.Operation? { open[key.lane]?.take(key.number) }
+    mutating func next(_ key: OperationKey) -> OutboxBlock.Operation? { open[key.lane]?.remove(key.number) }
 
     /// The record of one that `next` would take out.
     func name(_ key: OperationKey) -> RecordName? { open[key.lane]?.operation(key.number)?.name }

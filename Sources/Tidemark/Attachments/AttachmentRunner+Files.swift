@@ -25,7 +25,7 @@ extension AttachmentRunner {
             throw error
         }
         try folder.fsyncName(of: draft.reference)
-        note()
+        signalWork()
         try await makeRoom(for: draft.reference)
         return draft.reference
     }

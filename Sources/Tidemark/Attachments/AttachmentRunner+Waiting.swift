@@ -1,6 +1,6 @@
 import TidemarkWire
 
-/// Those who wait for transfers, and what they are told.
+/// Callers that wait for transfers, and the answers that they get.
 extension AttachmentRunner {
     /// Somebody who waits for the next attempt at a file, or for the time when there is nothing to do.
     struct Waiter {
@@ -15,7 +15,7 @@ extension AttachmentRunner {
         calls += 1
         waiters.append(Waiter(reference: reference, call: calls, continuation: continuation))
         (pausedUntil, failures, lastError) = (nil, 0, nil)
-        note()
+        signalWork()
         return stream
     }
 
@@ -50,7 +50,7 @@ extension AttachmentRunner {
     private func workUntilIdle() async {
         await drive(untilIdle: true)
         worker = nil
-        // One may have come while it ended.
+        // A transfer may have become due while the worker ended.
         work()
     }
 

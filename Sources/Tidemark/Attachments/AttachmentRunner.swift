@@ -63,24 +63,24 @@ actor AttachmentRunner {
     // MARK: Driving
 
     /// Something may have to be done.
-    nonisolated func note() { signal.raise() }
+    nonisolated func signalWork() { signal.raise() }
 
     /// There is a network again, or a new token: what waits after a failure is tried at once.
     func wake() async {
         (pausedUntil, failures) = (nil, 0)
         try? await write { db, _ in try Blob.releaseAll(db) }
-        note()
+        signalWork()
     }
 
     func adapt(isMetered: Bool, backoff: TidemarkCore.Backoff, longestWait: Int64) {
         (self.isMetered, self.backoff, self.longestWait) = (isMetered, backoff, longestWait)
-        note()
+        signalWork()
     }
 
     /// Ends what is under way, for good, and returns when nothing of it works on the file any more.
     func stop() async {
         isStopped = true
-        note()
+        signalWork()
         while isDriving { await withCheckedContinuation { stoppers.append($0) } }
         dismiss()
     }
@@ -145,7 +145,7 @@ actor AttachmentRunner {
                 return active.isEmpty ? rest : nil
             }
             pausedUntil = nil
-            guard let begun = try await take() else { return await begin(&group) }
+            guard let begun = try await beginMostUrgent() else { return await begin(&group) }
             for blob in begun {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
@@ -179,9 +179,9 @@ actor AttachmentRunner {
         return schema
     }
 
-    /// Takes up the most urgent files, as far as there is room. One that is more urgent than one under way takes its
+    /// Begins the most urgent files, as far as there is room. One that is more urgent than one under way takes its
     /// place at that one's next part. `nil` where notes are to be digested first.
-    private func take() async throws -> [Blob]? {
+    private func beginMostUrgent() async throws -> [Blob]? {
         let limit = max(1, folder.configuration.parallelTransfers)
         let free = limit - active.count
         let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
@@ -242,7 +242,7 @@ actor AttachmentRunner {
             ) { [weak self] in await self?.progressed(blob.id, $0) ?? false }
             result = .success(try await isHere ? transfer.upload() : transfer.download())
         } catch { result = .failure(error) }
-        // What has come goes to its place even where the task is cancelled just now.
+        // Bytes that have come go to their place even where the task is cancelled just now.
         do {
             if try await noteOutcome(of: blob, isHere: isHere, read, result) { result = .success(.yielded) }
             if case .success(let outcome) = result, outcome != .yielded { failures = 0 }
@@ -254,7 +254,7 @@ actor AttachmentRunner {
         active[blob.id] = nil
         ended += 1
         if !isTried { finish(blob.reference, result) }
-        note()
+        signalWork()
     }
 
     private func progressed(_ id: Int64, _ moved: Int64) async -> Bool {
@@ -264,7 +264,7 @@ actor AttachmentRunner {
         active[id]?.blob.moved = moved
         failures = 0
         // The file may be busy; the next part tells it, too.
-        try? await write { db, _ in try Blob.note(db, id, moved: moved) }
+        try? await write { db, _ in try Blob.noteMoved(db, id, moved) }
         await publish()
         return true
     }
@@ -280,7 +280,7 @@ actor AttachmentRunner {
         if case .success(.done) = result { isNew = !isHere }
         let (folder, delay, isPlaced) = (folder, delay(after: result, blob), isNew)
         let hasMoved = (active[blob.id]?.blob.moved ?? 0) > blob.moved
-        if case .failure(let error) = result { note(failed: error, blob) }
+        if case .failure(let error) = result { noteFailure(error, blob) }
         let hasOther = try await write { db, now in
             let next = now.saturatingAdding(delay)
             if isPlaced {
@@ -293,7 +293,7 @@ actor AttachmentRunner {
             var isReplaced = false
             switch result {
             case .success(.done):
-                after.note(storedAt: isHere ? read.time : nil, now: now)
+                after.noteStored(at: isHere ? read.time : nil, now: now)
                 if after.wanted == .asked { after.wanted = .not }
             case .success(.yielded): break
             case .success(.awaited):
@@ -334,7 +334,7 @@ actor AttachmentRunner {
     }
 
     /// Takes in a failure. One that no file has for itself makes all wait.
-    private func note(failed error: any Error, _ blob: Blob) {
+    private func noteFailure(_ error: any Error, _ blob: Blob) {
         guard !(error is CancellationError), !(error is BlobTransfer.WrongBytes) else { return }
         let failure = Failure(error, scope: blob.scope)
         switch failure.kind {

@@ -43,6 +43,22 @@ public enum AttachmentState: Hashable, Sendable {
     }
 }
 
+extension AttachmentState: CustomStringConvertible {
+    /// A sentence for a log or a screen: `Being uploaded, 400 bytes so far.`
+    public var description: String {
+        switch self {
+        case .local: "Here, and not on the server yet."
+        case .uploading(let sent): "Being uploaded, \(counted(sent, "byte")) so far."
+        case .uploaded: "Here and on the server."
+        case .remote: "On the server, and not here."
+        case .awaited: "Not uploaded yet by the device that has it."
+        case .downloading(let received): "Being downloaded, \(counted(received, "byte")) so far."
+        case .here: "Here, from the server."
+        case .failed(let failure): "Failed with \(failure.rawValue.printable)."
+        }
+    }
+}
+
 /// Why an attachment does not travel, as a name that stays. A refusal has the code of the server's problem.
 public struct AttachmentFailure: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The name, such as `file_damaged`.

@@ -175,7 +175,7 @@ extension AttachmentRunner {
     func change(_ reference: BlobReference, _ change: @escaping @Sendable (inout Blob) -> Void) async throws {
         try await digest()
         try await write { db, now in _ = try Blob.change(db, reference, now: now, change) }
-        note()
+        signalWork()
     }
 
     func fetch(_ reference: BlobReference, priority: Int64) async throws {

@@ -16,11 +16,11 @@ struct AttachmentCapture {
         }
         let moves = shape.scopeIndex.map { [differs(shape.data[$0].sql)] } ?? []
         return [
-            make("attach_insert", "AFTER INSERT", anySQL(isNamed.map(\.new)), note("NEW", isNew: true)),
+            make("attach_insert", "AFTER INSERT", anySQL(isNamed.map(\.new)), noteReferences("NEW", isNew: true)),
             make(
                 "attach_update", "AFTER UPDATE", anySQL(isNamed.map(\.both) + moves),
-                note("OLD", isNew: false) + note("NEW", isNew: true)),
-            make("attach_delete", "AFTER DELETE", anySQL(isNamed.map(\.old)), note("OLD", isNew: false)),
+                noteReferences("OLD", isNew: false) + noteReferences("NEW", isNew: true)),
+            make("attach_delete", "AFTER DELETE", anySQL(isNamed.map(\.old)), noteReferences("OLD", isNew: false)),
         ]
     }
 
@@ -77,8 +77,9 @@ struct AttachmentCapture {
         )
     }
 
-    /// What the app writes is its own to upload; what is applied came from the server.
-    private func note(_ row: String, isNew: Bool) -> [String] {
+    /// Notes references that a row begins or ceases to name. Bytes of the app's own writes are to be uploaded; those of
+    /// applied rows came from the server.
+    private func noteReferences(_ row: String, isNew: Bool) -> [String] {
         shape.attachments.map { column in
             let own = isNew ? "NOT EXISTS (SELECT 1 FROM tidemark_applying)" : "0"
             let automatic = isNew && column.isAutomatic ? 1 : 0

@@ -31,7 +31,7 @@ struct CaptureTriggers {
     /// While changes are applied, a row is noted as it was before the first trigger of the app's changed it
     /// (``TriggerGuard``).
     private func guards() -> [(name: String, sql: String)] {
-        func note(_ row: String, was: Int, from: String = "WHERE") -> String {
+        func noteRow(_ row: String, was: Int, from: String = "WHERE") -> String {
             let cells = was == 1 ? shape.columns : shape.key
             let columns = cells.map(\.sql).joined(separator: ", ")
             let values = cells.map { "\(row).\($0.sql)" }.joined(separator: ", ")
@@ -41,18 +41,18 @@ struct CaptureTriggers {
                 """
         }
         func noteEvicted(by rows: String) -> String {
-            note("evicted", was: 1, from: "FROM \(shape.sql) AS evicted WHERE (\(rows)) AND")
+            noteRow("evicted", was: 1, from: "FROM \(shape.sql) AS evicted WHERE (\(rows)) AND")
         }
         return [
             make(
                 "guard_before_insert", "BEFORE INSERT", when: nil, whileApplying: true,
-                [noteEvicted(by: evicted(by: shape.uniques[0])), note("NEW", was: 0, from: "WHERE \(isGiven) AND")]),
+                [noteEvicted(by: evicted(by: shape.uniques[0])), noteRow("NEW", was: 0, from: "WHERE \(isGiven) AND")]),
             // A row whose key SQLite gives can be noted only after its insert.
-            make("guard_insert", "AFTER INSERT", when: nil, whileApplying: true, [note("NEW", was: 0)]),
+            make("guard_insert", "AFTER INSERT", when: nil, whileApplying: true, [noteRow("NEW", was: 0)]),
             make(
                 "guard_update", "BEFORE UPDATE", when: nil, whileApplying: true,
-                [note("OLD", was: 1), note("NEW", was: 0)]),
-            make("guard_delete", "BEFORE DELETE", when: nil, whileApplying: true, [note("OLD", was: 1)]),
+                [noteRow("OLD", was: 1), noteRow("NEW", was: 0)]),
+            make("guard_delete", "BEFORE DELETE", when: nil, whileApplying: true, [noteRow("OLD", was: 1)]),
         ]
             + evictions.map { eviction in
                 // No trigger runs for a row that a REPLACE of the app's trigger evicts.

@@ -74,7 +74,7 @@ extension SyncedTable {
     }
 
     /// Keeps what a rule does not say.
-    static func note(_ db: Database, _ tables: [SyncedTable]) throws {
+    static func writeNotes(_ db: Database, _ tables: [SyncedTable]) throws {
         var notes = try Note.all(db)
         for table in tables { notes[table.name] = Note(table) }
         try Note.write(db, notes)

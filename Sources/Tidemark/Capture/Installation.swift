@@ -33,14 +33,14 @@ enum Installation {
             try AttachmentCapture(shape: shape).install(db)
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
-            try TableRules.note(db, table.name, table.rule)
+            try TableRules.write(db, table.name, table.rule)
             try reconcileCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured, wasKept: wasKept)
             try refreshPlaces(db, shape)
             try Misfits.release(db, shape)
             shapes.append(shape)
         }
         try forgetVanished(db)
-        try CaptureRecord.markEnd(db)
+        try LibrarySchema.markEnd(db)
         try Meta.set(db, removalKey, "0")
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
@@ -59,7 +59,7 @@ enum Installation {
     private static func installShadow(_ db: Database, _ shape: TableSchema) throws {
         guard try ShadowTable(shape).exists(db) else {
             try LibrarySchema.createShadows(db, shape)
-            return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
+            return try Backfills.enqueue(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
         try followKey(db, shape)
         try widenShadow(db, shape)
@@ -115,7 +115,7 @@ enum Installation {
         // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
         try Marks.announce(db)
         try shadows.markInserts(db)
-        try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
+        try Backfills.enqueue(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
     }
 
     /// Refreshes the routing scopes of edited rows, which writes with capture off may have put into other scopes.
@@ -217,7 +217,7 @@ enum Installation {
                 db, shape, record, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew, wasKept: wasKept
             ).run()
         } else if record.columns != columns {
-            try NewColumns(db: db, shape: shape, known: record.columns ?? columns).note()
+            try NewColumns(db: db, shape: shape, known: record.columns ?? columns).writeEdits()
             try Manifest.rebuild(db, shape)
         }
         record.identity = try CaptureRecord.identity(db, shape.name)

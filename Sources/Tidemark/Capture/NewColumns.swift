@@ -9,14 +9,14 @@ struct NewColumns {
     /// The columns that the table had before.
     let known: [String]
 
-    func note() throws {
+    func writeEdits() throws {
         let added = shape.data.indices.filter { index in
             !known.contains { $0.isSameName(as: shape.data[index].name) }
         }
         guard !added.isEmpty else { return }
-        for scope in try Backfills.begun(db) where shape.rule.mayHaveRows(in: scope) {
+        for scope in try ScopeRecord.begun(db) where shape.rule.mayHaveRows(in: scope) {
             guard try !ScopeRecord.read(db, scope).isFilled else { continue }
-            for (key, row) in try written(scope, added) { try note(key, row, scope, added) }
+            for (key, row) in try written(scope, added) { try writeEdit(key, row, scope, added) }
         }
     }
 
@@ -35,7 +35,7 @@ struct NewColumns {
         return written
     }
 
-    private func note(_ key: [Cell], _ row: [Cell], _ scope: Scope, _ added: [Int]) throws {
+    private func writeEdit(_ key: [Cell], _ row: [Cell], _ scope: Scope, _ added: [Int]) throws {
         var shadow = Shadow(state: .known, cells: row)
         for index in added {
             shadow.cells[index] = shape.data[index].unwrittenCell

@@ -75,7 +75,7 @@ struct OwnRows {
         guard standing != row.cells else { return 0 }
         var conflict = Conflict(seed: row.cells, of: shape, row.id, in: scope, under: standing, at: now)
         conflict.rule = .deleteWins
-        try Conflicts.note(db, conflict)
+        try Conflicts.add(db, conflict)
         if standing == nil { try Inferred.decided(db, shape.name, row.id.text) }
         return 1
     }

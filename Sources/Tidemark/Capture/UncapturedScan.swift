@@ -81,7 +81,7 @@ struct UncapturedScan {
                 continue
             }
             if try row != nil || !QuarantinedRow.exists(db, shape.name, id.text) {
-                try table.note(db, key, isGone: row == nil)
+                try table.setGone(db, key, row == nil)
             }
             if !waiting.contains(id.text) { try table.mark(db, key) }
             var known: [Scope: UInt64] = [:]
@@ -185,7 +185,7 @@ struct UncapturedScan {
             }
         }
         try Inferred.note(db, news)
-        for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
+        for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).update(with: changes) }
     }
 
     /// All rows of the table are of its first capture, but for those that cannot travel.

@@ -9,7 +9,7 @@ extension ScopeDriver {
     /// of thousands of requests should not do for each of them.
     private static let pruneInterval: Int64 = 60_000
 
-    func apply(_ transaction: ApplyTransaction) async throws -> Applied {
+    func applyAnswer(_ transaction: ApplyTransaction) async throws -> Applied {
         let prune = transaction.now.saturatingSubtracting(configuration.finishedRetention.milliseconds)
         let packsAll = !hasPacked
         let mayPrune = lastPrune.map { !($0..<$0 + Self.pruneInterval).contains(transaction.now) } ?? true

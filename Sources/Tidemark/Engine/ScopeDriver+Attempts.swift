@@ -31,7 +31,7 @@ extension ScopeDriver {
         } catch {}
     }
 
-    /// What this device has told, with what it is to tell now.
+    /// The last report, with the error and the version that the next one has to tell.
     func told() -> Telling {
         var telling = telling
         (telling.app, telling.error) = (configuration.appVersion, lastError?.code)

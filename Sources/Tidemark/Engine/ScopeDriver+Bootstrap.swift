@@ -39,7 +39,7 @@ extension ScopeDriver {
         }
         if record.bootstrap?.asking != nil { return try await ask(schema) }
         if isPending, refusal?.isLifted != false, !isPageNext,
-            let exchange = try await seal(schema, declarations, isPull: false), !exchange.keys.isEmpty
+            let exchange = try await sealExchange(schema, declarations, isPull: false), !exchange.keys.isEmpty
         {
             isPageNext = true
             return try await send(exchange) { try await self.bootstrap() }
@@ -126,7 +126,7 @@ extension ScopeDriver {
     }
 
     /// Takes in a page, and asks for the one behind it meanwhile, where no edits wait to be sent before it.
-    func apply(
+    func applyPage(
         _ take: @escaping @Sendable (Database, Int64) throws -> Applier.Outcome, sending next: SnapshotRequest?,
         at now: Int64
     ) async throws -> Applier.Outcome {

@@ -79,7 +79,7 @@ extension ScopeDriver {
                 try await self.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
             }
             count(outcome)
-            schemaCache.measures.note { $0 += SyncMeasures(outcome) }
+            schemaCache.measures.update { $0 += SyncMeasures(outcome) }
             guard outcome.pageTaken else { return false }
             next = page.cursor.map { (page.token, $0) }
         } while next != nil

@@ -63,13 +63,13 @@ extension ScopeDriver {
     }
 
     /// Applies an answer, and sends the request behind it meanwhile.
-    func apply(_ transaction: ApplyTransaction, sending next: Exchange?) async throws -> Applied {
-        guard let next else { return try await apply(transaction) }
+    func applyAnswer(_ transaction: ApplyTransaction, sending next: Exchange?) async throws -> Applied {
+        guard let next else { return try await applyAnswer(transaction) }
         async let response = sendEarly(next.request)
-        var applied = try await apply(transaction)
-        // That request was made before this was known.
+        var applied = try await applyAnswer(transaction)
+        // The early request was made before the answer said so.
         if applied.isOwed { owe(.wake) }
-        let sealed = applied.isTaken ? await seal(behind: next) : nil
+        let sealed = applied.isTaken ? await sealNext(behind: next) : nil
         let answered = await response
         // A page behind one that was not taken fits nowhere.
         early = applied.isTaken ? Early(sealed: sealed, sent: next, response: answered) : Early()
@@ -125,7 +125,7 @@ extension ScopeDriver {
 
     /// Seals what goes behind a full request that is under way; `nil` where there is nothing, or it cannot be sealed
     /// yet: then that is found out in its turn.
-    func seal(behind exchange: Exchange) async -> Exchange? {
+    func sealNext(behind exchange: Exchange) async -> Exchange? {
         guard configuration.sendsEarly, exchange.isFull, exchange.isPull, refusal == nil else { return nil }
         let (scope, limit, takesDifferences) = (scope, sizing.limit, takesDifferences)
         let operations = batching.limit

@@ -77,6 +77,6 @@ extension ScopeDriver {
         question.since = since
         question.fetched = fetched
         let traffic = try EntityBytes(fetched).traffic
-        schemaCache.measures.note { $0.add(traffic) }
+        schemaCache.measures.update { $0.add(traffic) }
     }
 }

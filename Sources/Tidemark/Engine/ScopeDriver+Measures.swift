@@ -1,7 +1,7 @@
 import TidemarkCore
 import TidemarkWire
 
-/// What one scope's driver remembers to measure.
+/// Values that one scope's driver keeps in memory for its measures.
 struct ScopeMeasuring: Hashable, Sendable {
     /// The stage that the work under way is in.
     var stage = SyncMeasures.Stage.seal
@@ -19,25 +19,25 @@ extension ScopeDriver {
         _ work: @Sendable (SyncMeasures, _ committed: @escaping @Sendable () -> Void) async throws -> T
     ) async throws -> T {
         let measures = schemaCache.measures
-        let measured = measures.take()
+        let measured = measures.drain()
         let isKept = Locked(false)
         do {
             return try await database { try await work(measured) { isKept.withLock { $0 = true } } }
         } catch {
             // A failure behind the commit takes nothing back.
-            if !isKept.withLock({ $0 }) { measures.note { $0 += measured } }
+            if !isKept.withLock({ $0 }) { measures.update { $0 += measured } }
             throw error
         }
     }
 
     func noteFailure(_ failure: Failure) {
         let stage = failure.isOfCommit && measuring.stage == .apply ? .commit : measuring.stage
-        schemaCache.measures.note { $0.failures[stage, default: 0] += 1 }
+        schemaCache.measures.update { $0.failures[stage, default: 0] += 1 }
     }
 
     /// The operations have gone over the wire, whatever the answer is.
     func noteSent(_ exchange: Exchange) {
-        schemaCache.measures.note { $0.add(exchange.traffic) }
+        schemaCache.measures.update { $0.add(exchange.traffic) }
     }
 
     /// The clock of the first useful data runs from the first request of a scope that was never here.
@@ -51,6 +51,6 @@ extension ScopeDriver {
         guard let began = measuring.began, outcome.pageTaken, outcome.applied > 0 || outcome.isFilled else { return }
         measuring.began = nil
         let time = Duration.milliseconds(now - began)
-        schemaCache.measures.note { $0.firstData += .init(scopes: 1, total: time, longest: time) }
+        schemaCache.measures.update { $0.firstData += .init(scopes: 1, total: time, longest: time) }
     }
 }

@@ -6,7 +6,7 @@ extension ScopeDriver {
     /// after a failure goes on.
     func hear(_ head: Version) async {
         heard = max(heard ?? head, head)
-        // What is under way may bring it; that is looked at when it is done.
+        // An exchange under way may bring it; the driver compares once that is done.
         if !machine.isBusy { await rouseWhereBehind() }
     }
 

@@ -82,11 +82,11 @@ extension ScopeDriver {
         isVerifying = true
         defer { isVerifying = false }
         if putOff.isUnnoted {
-            guard await note(.verifyPutOff) else { return }
+            guard await handleRemedy(.verifyPutOff) else { return }
             putOff.isUnnoted = false
         }
         // The beginning is in the file: what kills the process each time is not begun for ever.
-        guard await note(.verifyBegan) else { return }
+        guard await handleRemedy(.verifyBegan) else { return }
         guard remedy.wantsVerify else { return await tellOutcome() }
         let before = counts
         let result = await Verification(schemaCache: schemaCache, scope: scope, repair: .keepingLocal)
@@ -108,7 +108,7 @@ extension ScopeDriver {
         if event == .verifyPutOff, !Task.isCancelled {
             putOff.failed(machine.settings.backoff, now: now, jitter: Dependencies.current.random())
         }
-        guard await note(event) else {
+        guard await handleRemedy(event) else {
             putOff.isUnnoted = true
             return
         }
@@ -116,14 +116,14 @@ extension ScopeDriver {
         await tellOutcome()
     }
 
-    /// What was done is told at once: the operator looks at it.
+    /// Tells the server the outcome at once, since the operator looks at it.
     private func tellOutcome() async {
         await carryOut(machine.handle(.wake, now: now, jitter: Dependencies.current.random()))
     }
 
     /// Hands an event to the file's machine; `false` where it could not be written. A task that is cancelled meanwhile
     /// would leave a comparison behind as one that ended with its process.
-    private func note(_ event: RemedyMachine.Event) async -> Bool {
+    private func handleRemedy(_ event: RemedyMachine.Event) async -> Bool {
         let (file, scope, time) = (schemaCache.file, scope, wallClockMilliseconds())
         let found = try? await Dependencies.current.uncancelled {
             try await file.write(at: .attempts) { db in try RemedyMachine.handle(event, db, scope, now: time) }
@@ -134,7 +134,7 @@ extension ScopeDriver {
     }
 }
 
-/// What is remembered of a comparison that the operator wants and that could not end.
+/// The waits of a comparison that the operator wants and that has failed.
 struct PutOffComparison {
     private var failures = 0
     private var until: Instant?
@@ -144,7 +144,7 @@ struct PutOffComparison {
     /// Whether it is too early for another one.
     func waits(now: Instant) -> Bool { until.map { now < $0 } ?? false }
 
-    /// One more was ended by a failure, which says nothing about the rounds between.
+    /// Notes that another comparison has failed. Exchanges in between, which say nothing of it, do not end the wait.
     mutating func failed(_ backoff: Backoff, now: Instant, jitter: UInt64) {
         failures += 1
         until = now + backoff.delay(failures: failures, class: .transient, jitter: jitter)

@@ -33,7 +33,7 @@ extension ScopeDriver {
         let answer = try exchange.answer(response)
         if exchange.keys.count > 0 { refusal = nil }
         telling.answered(exchange.report, now: now)
-        note(answer.results.count, of: exchange.keys.count)
+        resizeBatch(answer.results.count, of: exchange.keys.count)
         await received(.exchange(exchange, answer), response)
         sizing.received(
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count, milliseconds: requestTime)
@@ -43,7 +43,7 @@ extension ScopeDriver {
     /// Sends the request, and seals what goes behind it meanwhile.
     private func sendSealing(_ exchange: Exchange) async throws -> TransportResponse {
         let isSent = early.response?.request == exchange.request
-        async let sealed = isSent ? early.sealed : seal(behind: exchange)
+        async let sealed = isSent ? early.sealed : sealNext(behind: exchange)
         let began = sentAt(exchange.request)
         do {
             let response = try await send(exchange.request)

@@ -55,7 +55,7 @@ extension ScopeDriver {
     private static let leastTooLarge = 64 << 10
 
     /// The server ends a push behind an operation where others wait: what it took tells how much to send at once.
-    func note(_ verdicts: Int, of sent: Int) {
+    func resizeBatch(_ verdicts: Int, of sent: Int) {
         guard sent > 0 else { return }
         if verdicts < sent {
             batching.failed(at: sent)

@@ -276,13 +276,13 @@ actor ScopeDriver {
         }
         early = Early()
         owed = nil
-        guard let exchange = try await seal(schema, declarations, isPull: true) else { return .unfilled }
+        guard let exchange = try await sealExchange(schema, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
-    func seal(_ schema: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
+    func sealExchange(_ schema: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesDifferences) = (scope, lane, sizing.limit, takesDifferences)
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
@@ -330,13 +330,13 @@ actor ScopeDriver {
             var transaction = exchange.transaction(answer, now: now)
             transaction.leastBlock = configuration.leastHistoryBlock
             let next = try await next(after: exchange, answer, wait: wait)
-            let applied = try await apply(transaction, sending: next)
+            let applied = try await applyAnswer(transaction, sending: next)
             event = .applied(hasMore: applied.hasMore || !applied.isTaken || applied.goesOn, wait: wait)
             noRoom = applied.deferral?.error(in: scope)
         case .page(let take, let next):
-            let outcome = try await apply(take, sending: wait ?? 0 == 0 ? next : nil, at: now)
+            let outcome = try await applyPage(take, sending: wait ?? 0 == 0 ? next : nil, at: now)
             // The exchange behind the filling keeps them in the file.
-            schemaCache.measures.note { $0 += SyncMeasures(outcome) }
+            schemaCache.measures.update { $0 += SyncMeasures(outcome) }
             count(outcome)
             // A scope that is being filled does not wait for its end to ask again.
             if refusal?.isLifted == false { refusal?.notePage(now: self.now) }

@@ -13,7 +13,7 @@ extension SyncEngine {
         return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, schema, table: table) }
     }
 
-    /// Brings a deleted record back, on this device and, as an insert of the user's, everywhere. One that is there
+    /// Revives a deleted record, on this device and, as an insert of the user's, everywhere. One that is there
     /// again already stays as it is.
     ///
     /// - Throws: GRDB's `DatabaseError` where the table does not take the row now, for example because its parent is

@@ -51,7 +51,7 @@ extension SyncEngine {
             throw SyncError(
                 .recordUnknown, "'\(id)' is no id of '\(shape.name)'.", hint: "Use the id on the wire.", scope: scope)
         }
-        let driver = try await take(scope, schema)
+        let driver = try await addHold(scope, schema)
         do {
             try await driver.bring(
                 RefetchQueue.Record(entity: shape.name, id: id),
@@ -64,7 +64,7 @@ extension SyncEngine {
     }
 
     /// Counts one hold more, and follows the scope where nothing did.
-    private func take(_ scope: Scope, _ schema: SyncSchema) async throws -> ScopeDriver {
+    private func addHold(_ scope: Scope, _ schema: SyncSchema) async throws -> ScopeDriver {
         await holdMutex.lock()
         defer { holdMutex.unlock() }
         if let driver = drivers.first(where: { $0.scope == scope }) {
@@ -117,7 +117,7 @@ extension SyncEngine {
         if isStopped { stopped.insert(scope) } else { stopped.remove(scope) }
         if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
         if let driver = drivers.first(where: { $0.scope == scope }) { await noteAccess(driver) }
-        attachmentRunner?.note()
+        attachmentRunner?.signalWork()
         await publishStatus()
     }
 

@@ -94,14 +94,14 @@ extension SyncEngine {
             }
             guard let (look, news) = found else { continue }
             if let look {
-                await note(look)
+                await handleLook(look)
                 guard lease?.isDriving ?? true else { return endDriving() }
             }
             // The drivers do the rounds. One that is busy is cut off where the turn is lost.
             if wanted > roundsDone, await !isAnyAtWork { roundsDone = wanted }
             guard let (counter, pending) = news else { continue }
             last = counter
-            attachmentRunner?.note()
+            attachmentRunner?.signalWork()
             for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
             await publishStatus()
         }
@@ -116,8 +116,9 @@ extension SyncEngine {
 
     // MARK: The lease
 
-    /// What this engine syncs. It waits only for one that does all of it: an engine with more scopes or tables takes
-    /// over from it, one that pulls often from one that is out of sight, and one that can sync from one that cannot.
+    /// The tables and scopes that this engine syncs, and what else it does. It waits only for one that does all of it:
+    /// an engine with more scopes or tables takes over from it, one that pulls often from one that is out of sight, and
+    /// one that can sync from one that cannot.
     var work: Set<String> {
         var work = Set(schemaCache.tableNames.map { "table \($0.lowercased())" })
         for scope in scopes where restriction?.contains(scope.parent) ?? true { work.insert("scope \(scope.name)") }
@@ -174,7 +175,7 @@ extension SyncEngine {
         try? await Dependencies.current.uncancelled { await self.publishStatus() }
     }
 
-    /// What is in the file for one who waits.
+    /// The parts of the file by which a waiting engine sees whether the other one is at work.
     private struct FileLook: Sendable {
         var lease: EngineLease.Look?
         var counter: Int64 = 0
@@ -199,12 +200,12 @@ extension SyncEngine {
                 lease: try mine.looking(db, environment, now: now), counter: try Marks.counter(db),
                 measures: try SyncMeasures.text(db), fillings: try ProgressMeter.fillings(db, scopes))
         }
-        if let look = found?.lease { await note(look) }
+        if let look = found?.lease { await handleLook(look) }
         return found
     }
 
     /// Takes in a look at the lease, and writes what follows from it.
-    private func note(_ look: EngineLease.Look) async {
+    private func handleLook(_ look: EngineLease.Look) async {
         guard let before = lease else { return }
         guard look.entry != nil else {
             lease = look.lease

@@ -14,7 +14,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` `unsent_edits` where there are any and they may not; `schema_unsupported` where a newer
     ///   version has written the file; GRDB's `DatabaseError` where it cannot be written.
     @discardableResult
-    public static func uninstall(from db: Database, discardingUnsent: Bool = false) throws -> UninstallReport {
+    public static func uninstall(_ db: Database, discardingUnsent: Bool = false) throws -> UninstallReport {
         try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: false).run()
     }
 

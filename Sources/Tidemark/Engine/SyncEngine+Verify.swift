@@ -9,7 +9,7 @@ extension SyncEngine {
     ///
     /// A repair never takes away what may be unsent: a row that the server does not know is listed
     /// (``VerifyReport/Table/unsentIDs``) and sent, and the values of a row that the server has otherwise stay in
-    /// ``conflicts()``, from where `.keepMine` brings them back. The tables are read in short transactions; the app may
+    /// ``conflicts()``, from where `.keepMine` restores them. The tables are read in short transactions; the app may
     /// go on reading and writing.
     ///
     /// ```swift

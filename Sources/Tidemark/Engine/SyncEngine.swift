@@ -267,7 +267,7 @@ public actor SyncEngine {
         for driver in drivers {
             let (state, remaining) = await driver.activity
             let end = wallClockMilliseconds().saturatingAdding(remaining)
-            status.note(driver.scope, state, until: end, error: await driver.lastError)
+            status.noteActivity(driver.scope, state, until: end, error: await driver.lastError)
         }
         if isWaiting, !schemaCache.transport.isDisconnected {
             status.noteOtherProcess(isAble: lease?.isHolderAble ?? false, told: told)

@@ -41,7 +41,8 @@ public struct UninstallReport: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The edits in a file that no server has taken: they would be lost with what the library keeps of them. The counts are
-/// those of ``SyncStatus`` under the same names.
+/// those of ``SyncStatus`` under the same names, except that ``rejected`` leaves out operations that this device
+/// refused to send: their rows are ``unable``.
 public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
     /// Edits that are not sent yet, with nothing in their way.
     public var pending: Int

@@ -62,7 +62,7 @@ struct NudgeStream {
                 }
                 if isFirst { await opened() }
                 for event in events where event.name == Nudge.event {
-                    // What another version of the server may tell besides is no reason to end.
+                    // Events that another version of the server may send besides are no reason to end.
                     if let nudge = event.data.withUnsafeBytes({ try? Nudge(from: $0) }) { await hear(nudge) }
                 }
             }

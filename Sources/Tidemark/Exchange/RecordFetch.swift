@@ -93,7 +93,7 @@ struct RecordFetch: Sendable {
         let outcome = try await database {
             try await schemaCache.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }
-        schemaCache.measures.note { $0 += SyncMeasures(outcome) }
+        schemaCache.measures.update { $0 += SyncMeasures(outcome) }
         result.counts.received += outcome.received
         result.counts.applied += outcome.applied
         result.counts.quarantined += outcome.quarantined

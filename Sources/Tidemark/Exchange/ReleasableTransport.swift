@@ -27,7 +27,7 @@ struct ReleasableTransport: Transport {
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         let response = try await current().send(request)
-        measures.note {
+        measures.update {
             $0.requests += 1
             $0.bytesSent += response.bytesSent
             $0.bytesReceived += response.bytesReceived

@@ -71,7 +71,7 @@ actor SchemaCache {
                 db, tables: resolved, scopes: followed, attachments: SyncedTable.attachments(of: tables),
                 checked: checked
             ).adding(tables, db)
-            try SyncedTable.note(db, tables)
+            try SyncedTable.writeNotes(db, tables)
             if !isCommand { try SyncedTable.noteInstall(db) }
             return (schema, try AssignedIDs.read(db), try KeptDeclarations.read(db))
         }
@@ -98,12 +98,12 @@ actor SchemaCache {
     var warnings: [String] { schema?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 
     /// Remembers whose ids the server assigns, so that a process which cannot ask it warns in the same way.
-    private func note(_ declarations: Declarations) async throws {
+    private func noteAssignedIDs(_ declarations: Declarations) async throws {
         let found = declarations.entities.filter { $0.ids == .server }.map(\.name)
         // Only where it makes a difference to what is said.
         let isAsked = schema?.shapes.contains { $0.remarks.contains(.countedIDs(table: $0.name)) } ?? false
         guard isAsked, found != assigned else { return }
-        try await file.write(at: .rules) { db in try AssignedIDs.note(db, found) }
+        try await file.write(at: .rules) { db in try AssignedIDs.write(db, found) }
         assigned = found
     }
 
@@ -116,7 +116,7 @@ actor SchemaCache {
     /// Returns the operator's declarations. Asks the server where they are not known or have changed.
     func declarations(clientID: String, scope: Scope) async throws -> Declarations {
         if let declarations, known == heard { return declarations }
-        // Several scopes want to know at once, and one request answers all.
+        // Drivers of several scopes ask at once, and one request answers all.
         await mutex.lock()
         defer { mutex.unlock() }
         if let declarations, known == heard { return declarations }
@@ -154,7 +154,7 @@ actor SchemaCache {
         }
         for table in tables { try table.check(declarations.entity(table.name)) }
         try schema?.checkIDs(declarations)
-        do { try await note(declarations) } catch { throw Failure.database(error, scope: scope) }
+        do { try await noteAssignedIDs(declarations) } catch { throw Failure.database(error, scope: scope) }
         let fingerprint = response.header(ProtocolVersion.declarationsHeader)
         known = fingerprint
         heard = fingerprint

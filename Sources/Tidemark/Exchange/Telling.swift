@@ -2,7 +2,7 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// What a device tells its server of itself in one scope, and what it has told (W100).
+/// The device's reports of itself in one scope: which one was told, and whether the next says something new (W100).
 struct Telling: Hashable, Sendable {
     /// The app's version.
     var app: String?
@@ -10,12 +10,12 @@ struct Telling: Hashable, Sendable {
     var error: SyncError.Code?
     /// Whether the app tells nothing of itself: what came of a remedy is told alone.
     var isSilent = false
-    /// What came of the operator's remedy, as the caller has just read it from the file.
+    /// The outcome of the operator's remedy, as the caller has just read it from the file.
     var outcome: RemedyOutcome?
     /// The last report that was answered, and when that was.
     private var told: DeviceReport?
     private var moment: Instant?
-    /// What had come of a remedy when the file was opened: an earlier opening has told it, or tried to.
+    /// The outcome of a remedy when the file was opened: an earlier opening has told it, or tried to.
     private var found: RemedyOutcome?
 
     /// After so many milliseconds a report is told again: the server may have had no place for the last one.
@@ -65,7 +65,7 @@ struct Telling: Hashable, Sendable {
     /// The file is opened, with what came of a remedy before.
     mutating func opened(_ outcome: RemedyOutcome?) { found = outcome }
 
-    /// What came of the remedy is told again: the server does not know it.
+    /// Makes the next report tell the remedy's outcome again, since the server does not know it.
     mutating func repeatRemedy() { told?.remedy = nil }
 
     /// The request with this report was answered.

@@ -55,9 +55,9 @@ struct Renaming {
     private func overlay(_ id: RecordID, _ key: [Cell], _ edits: LocalDelta) throws {
         guard let shadow = try table.shadow(db, key) else { return }
         let row = try table.row(db, key)
-        let drawn = shadow.rebased(with: try overlay(id), edits, shape: shape, current: row)
-        guard drawn != row else { return }
-        try put(drawn, id, key)
+        let rebased = shadow.rebased(with: try overlay(id), edits, shape: shape, current: row)
+        guard rebased != row else { return }
+        try put(rebased, id, key)
     }
 
     private func overlay(_ id: RecordID) throws -> Operation? {

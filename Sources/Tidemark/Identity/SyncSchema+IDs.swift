@@ -104,5 +104,5 @@ enum AssignedIDs {
 
     static func read(_ db: Database) throws -> [String] { try Meta.get(db, key).map { NameList($0).list } ?? [] }
 
-    static func note(_ db: Database, _ tables: [String]) throws { try Meta.set(db, key, NameList(tables).text) }
+    static func write(_ db: Database, _ tables: [String]) throws { try Meta.set(db, key, NameList(tables).text) }
 }

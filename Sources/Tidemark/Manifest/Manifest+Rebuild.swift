@@ -6,11 +6,11 @@ extension Manifest {
     /// files that are older than the manifest.
     static func rebuild(_ db: Database, _ shape: TableSchema) throws {
         let hasher = RowHash(shape)
-        for scope in try Backfills.begun(db) where shape.rule.mayHaveRows(in: scope) {
+        for scope in try ScopeRecord.begun(db) where shape.rule.mayHaveRows(in: scope) {
             let manifest = Manifest(db: db, scope: scope, entity: shape.name)
             let unseen = try manifest.unseen()
             try manifest.clear()
-            try manifest.take(unseen.filter { $0.value != nil } as [[UInt8]: UInt64?])
+            try manifest.update(with: unseen.filter { $0.value != nil } as [[UInt8]: UInt64?])
             var last: [Cell]?
             repeat {
                 var changes: [[UInt8]: UInt64?] = [:]
@@ -18,7 +18,7 @@ extension Manifest {
                     let key = PackedID.encode(id)
                     if unseen[key] == nil { changes[key] = .some(hasher.hash(key, cells)) }
                 }
-                try manifest.take(changes)
+                try manifest.update(with: changes)
             } while last != nil
         }
     }

@@ -85,12 +85,12 @@ struct Manifest {
 
     // MARK: Writing
 
-    func take(_ changes: [[UInt8]: UInt64?]) throws {
-        try take(changes.map { ManifestChange(key: $0.key, hash: $0.value) })
+    func update(with changes: [[UInt8]: UInt64?]) throws {
+        try update(with: changes.map { ManifestChange(key: $0.key, hash: $0.value) })
     }
 
-    /// Takes changes in, one of each record. Each range is read and written once.
-    func take(_ changes: [ManifestChange]) throws {
+    /// Writes changes, one of each record. Each range is read and written once.
+    func update(with changes: [ManifestChange]) throws {
         var rest = changes.sorted { $0.key.lexicographicallyPrecedes($1.key) }[...]
         var grown = 0
         while let key = rest.first?.key {
@@ -140,7 +140,7 @@ struct Manifest {
     }
 
     func remove(_ id: RecordID) throws {
-        try take([ManifestChange(key: PackedID.encode(id), hash: nil)])
+        try update(with: [ManifestChange(key: PackedID.encode(id), hash: nil)])
     }
 
     func clear() throws {

@@ -39,7 +39,7 @@ struct ManifestChanges {
         for table in tables {
             guard let shape = schema[table.entity] else { continue }
             try Manifest(db: db, scope: scope, entity: table.entity)
-                .take(Self.changes(table.touches, db, shape, scope))
+                .update(with: Self.changes(table.touches, db, shape, scope))
         }
         tables = []
     }

@@ -134,7 +134,7 @@ struct Dependence {
     }
 
     /// An insert was sealed.
-    mutating func note(_ operation: Operation, _ shape: TableSchema, _ id: RecordID, number: Int64) {
+    mutating func noteInsert(_ operation: Operation, _ shape: TableSchema, _ id: RecordID, number: Int64) {
         guard operation.setsFields, operation.baseVersion == nil, parents.contains(shape.name) else { return }
         fresh[RecordName(entity: shape.name, record: id.text)] = number
     }

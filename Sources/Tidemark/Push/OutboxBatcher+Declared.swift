@@ -55,7 +55,7 @@ extension OutboxBatcher {
             try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, restored) }
         } catch let error as DatabaseError where error.refusesRow { return }
         guard !isMove else { return }
-        try Conflicts.note(
+        try Conflicts.add(
             db,
             Conflict(
                 id: 0, scope: scope.scope, entity: table.shape.name, record: id.text, rule: .serverFields,

@@ -19,7 +19,7 @@ extension OutboxBatcher {
                         try FirstCapture.unfold(db, table.shape)
                         break
                     }
-                    try seal(part, &batch, table, &budget)
+                    try sealPart(part, &batch, table, &budget)
                 }
             }
             return true
@@ -48,13 +48,13 @@ extension OutboxBatcher {
             && declared.direction != .pull && !table.shape.data.contains { declared.isServerField($0.name) }
     }
 
-    private func seal(
+    private func sealPart(
         _ part: FirstCapture.Part, _ batch: inout Batch, _ table: RecordTable, _ budget: inout Budget
     ) throws {
         let shape = table.shape
         let run = try read(part, &batch, shape, &budget)
         for row in run.unsendable { try mark(row, part, table) }
-        try seal(run, &batch, shape)
+        try sealRun(run, &batch, shape)
         if let next = run.next {
             try FirstCapture.goOn(db, shape, part, from: next)
         } else {
@@ -98,14 +98,14 @@ extension OutboxBatcher {
                 run.unsendable.append((key, shadow.cells))
                 continue
             }
-            let number = batch.numbers.take()
+            let number = batch.numbers.nextKey()
             run.sealed.append(
                 Outbox.Sealed(operation, key: number, scope: scope.scope, editedAt: shadow.since, now: now))
             run.hashes.append(hasher.hash(PackedID.encode(id), shadow.cells))
             run.ends = (run.ends?.first ?? key, key)
-            batch.dependence.note(operation, shape, id, number: number.number)
+            batch.dependence.noteInsert(operation, shape, id, number: number.number)
             if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-            budget.take(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
+            budget.spend(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
         }
         return run
     }
@@ -129,12 +129,12 @@ extension OutboxBatcher {
         try table.writeShadow(db, [unsendable.key], shadow)
     }
 
-    private func seal(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {
+    private func sealRun(_ run: Run, _ batch: inout Batch, _ shape: TableSchema) throws {
         guard let ends = run.ends else { return }
         try Outbox.seal(db, run.sealed)
         let last = db.lastInsertedRowID
         let first = last - Int64(run.sealed.count) + 1
-        let number = try SealedRun.note(db, shape.name, in: scope.scope, ends, operations: first...last)
+        let number = try SealedRun.add(db, shape.name, in: scope.scope, ends, operations: first...last)
         batch.made? += zip(run.sealed, run.hashes).enumerated().map { place, row in
             var entry = row.0.entry(id: first + Int64(place))
             entry.seed = SealedSeed(hash: row.1, run: number)

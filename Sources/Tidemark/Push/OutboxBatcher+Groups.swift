@@ -24,8 +24,8 @@ extension OutboxBatcher {
     }
 
     /// Seals all edits of a group, or none of them.
-    func seal(
-        group: String, _ batch: inout Batch, _ tables: [RecordTable], limit: Int, isFirst: Bool
+    func sealGroup(
+        _ group: String, _ batch: inout Batch, _ tables: [RecordTable], limit: Int, isFirst: Bool
     ) throws -> Outcome {
         let members = try members(of: group)
         // Sealed with an earlier mark of the same group.
@@ -40,7 +40,7 @@ extension OutboxBatcher {
         var hindrance: Hindrance?
         try db.inSavepoint {
             batch.group = group
-            hindrance = try seal(members, &batch, &count, &bytes)
+            hindrance = try sealMembers(members, &batch, &count, &bytes)
             batch.group = nil
             if count > limit, !isAlone { hindrance = hindrance ?? .full }
             guard hindrance == nil else { return .rollback }
@@ -65,7 +65,7 @@ extension OutboxBatcher {
 
     /// Seals the members one by one, each behind those that it refers to. Stops at the first that stands in the way of
     /// all.
-    private func seal(
+    private func sealMembers(
         _ members: [Member], _ batch: inout Batch, _ count: inout Int, _ bytes: inout Int
     ) throws -> Hindrance? {
         let last = try Outbox.lastID(db)
@@ -92,7 +92,7 @@ extension OutboxBatcher {
                 stack.removeLast()
                 continue
             }
-            switch try seal(&batch, record) {
+            switch try sealRecord(&batch, record) {
             case .sealed(_, let size): (count, bytes) = (count + 1, bytes + size)
             case .done where outside.isEmpty:
                 guard let found = try hindrance(record, after: last) else { break }
@@ -211,7 +211,7 @@ extension OutboxBatcher {
                     why: "Another edit of the same group cannot be sent.")
             }
             if let id = blocker.id {
-                _ = try seal(&batch, Unsealed(table: blocker.table, key: blocker.key, id: id))
+                _ = try sealRecord(&batch, Unsealed(table: blocker.table, key: blocker.key, id: id))
             } else {
                 try refuseKey(&batch, blocker.table, blocker.key)
             }

@@ -129,7 +129,7 @@ extension OutboxBatcher {
 extension Outbox {
     /// Remembers whom an operation names, the one sealed last if none is given, so that its meaning can be told when
     /// they have their ids.
-    static func note(_ db: Database, _ names: [TemporaryName], in operation: Int64? = nil) throws {
+    static func noteNames(_ db: Database, _ names: [TemporaryName], in operation: Int64? = nil) throws {
         let operation = try operation ?? lastID(db)
         for name in Set(names) {
             try noteReference(db, to: name.temporary, of: name.entity, in: operation)

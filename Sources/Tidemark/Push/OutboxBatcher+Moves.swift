@@ -13,7 +13,7 @@ extension OutboxBatcher {
         var isQuarantined: Bool
     }
 
-    /// Whose turn a mark is.
+    /// Whether this scope's batch looks at a mark.
     enum Ownership {
         case stays
         case moves(Move)
@@ -116,10 +116,10 @@ extension OutboxBatcher {
             try BlobChanges.noteMove(db, shape, move.current, from: from, to: scope.scope)
             if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
             if before.state == .known {
-                let ahead = try KnownVersions.version(db, from, shape.name, id.text)
-                let base = try before.version ?? ahead ?? ScopeRecord.read(db, from).base(of: shape.name)
+                let known = try KnownVersions.version(db, from, shape.name, id.text)
+                let base = try before.version ?? known ?? ScopeRecord.read(db, from).base(of: shape.name)
                 try QuarantinedRow.leave(
-                    db, shape, id, from: owner, cells: before.cells, version: before.version ?? ahead, base: base)
+                    db, shape, id, from: owner, cells: before.cells, version: before.version ?? known, base: base)
             }
         }
         if move.isQuarantined {
@@ -143,7 +143,7 @@ extension OutboxBatcher {
             operation.epoch = scope.epoch
             operation.isMove = departure.isMove
             batch.made = nil
-            let key = batch.numbers.take()
+            let key = batch.numbers.nextKey()
             try Outbox.seal(db, [.init(operation, key: key, scope: scope.scope, editedAt: nil, now: now)])
             try QuarantinedRow.set(db, entity, record, scope.scope.name, .sealed)
         }

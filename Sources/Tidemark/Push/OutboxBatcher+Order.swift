@@ -74,7 +74,7 @@ extension OutboxBatcher {
         var isSpent: Bool { left <= 0 || room <= 0 }
         var isUntouched: Bool { left == limit }
 
-        mutating func take(count: Int, bytes: Int) { (left, room) = (left - count, room - bytes) }
+        mutating func spend(count: Int, bytes: Int) { (left, room) = (left - count, room - bytes) }
 
         /// Lets `body` take no more than `count` operations.
         mutating func withLimit<Result>(
@@ -89,14 +89,14 @@ extension OutboxBatcher {
 
     /// Seals what a mark stands for, and before it whatever it refers to.
     /// - Returns: whether the batch goes on.
-    func seal(
+    func sealMarked(
         _ first: Unit, _ batch: inout Batch, _ tables: [RecordTable], _ budget: inout Budget, _ passed: inout Bool
     ) throws -> Bool {
         var stack = [first]
         while let unit = stack.last {
             guard !budget.isSpent else { return false }
-            switch try seal(unit, &batch, tables, budget) {
-            case .sealed(let count, let bytes): budget.take(count: count, bytes: bytes)
+            switch try sealUnit(unit, &batch, tables, budget) {
+            case .sealed(let count, let bytes): budget.spend(count: count, bytes: bytes)
             case .done: break
             case .skip: passed = true
             case .stop: return false
@@ -139,16 +139,16 @@ extension OutboxBatcher {
         try Deferral.noteClock(db, scope.scope)
     }
 
-    private func seal(
+    private func sealUnit(
         _ unit: Unit, _ batch: inout Batch, _ tables: [RecordTable], _ budget: Budget
     ) throws -> Outcome {
         switch unit {
         case .group(let group):
-            return try seal(group: group, &batch, tables, limit: budget.left, isFirst: budget.isUntouched)
+            return try sealGroup(group, &batch, tables, limit: budget.left, isFirst: budget.isUntouched)
         case .record(let record):
             if batch.order.isEarly(record.name) { return .done }
             if batch.hasOpen, let outcome = try outcome(ofOpen: record) { return outcome }
-            return try seal(&batch, record)
+            return try sealRecord(&batch, record)
         }
     }
 

@@ -65,7 +65,7 @@ struct OutboxBatcher {
                 dependence: try Dependence(db, schema, lane: lane, hasOpen: hasOpen),
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db))
-            try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
+            try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try batch.made.map { entries + $0 } ?? open()
         }
@@ -76,7 +76,7 @@ struct OutboxBatcher {
         try Outbox.open(db, scope: scope.scope, behind: behind ?? 0, limit: operationLimit)
     }
 
-    private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
+    private func sealBatch(_ batch: inout Batch, limit: Int, bytes: Int) throws {
         let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
@@ -93,7 +93,7 @@ struct OutboxBatcher {
                 last = marked
                 let table = tables[marked.table]
                 if let group = marked.group, !batch.order.groupsSeen.contains(group) {
-                    guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }
+                    guard try sealMarked(.group(group), &batch, tables, &budget, &passed) else { return }
                 }
                 if let group = marked.group, !batch.order.dissolved.contains(group) { continue }
                 guard let found = try table.marked(db, number: marked.row) else { continue }
@@ -102,14 +102,14 @@ struct OutboxBatcher {
                     continue
                 }
                 let unit = Unit.record(Unsealed(table: table, key: found.key, id: id, found: found))
-                guard try seal(unit, &batch, tables, &budget, &passed) else { return }
+                guard try sealMarked(unit, &batch, tables, &budget, &passed) else { return }
             }
         }
         try sealDepartures(&batch, tables, limit: budget.left)
     }
 
     /// Seals one record's edits.
-    func seal(_ batch: inout Batch, _ record: Unsealed) throws -> Outcome {
+    func sealRecord(_ batch: inout Batch, _ record: Unsealed) throws -> Outcome {
         let (table, key, id) = (record.table, record.key, record.id)
         let shape = table.shape
         if batch.order.isEarly(record.name) { return .done }
@@ -130,7 +130,7 @@ struct OutboxBatcher {
                 hint: "Set '\(column)' to the value of a scope that the app follows; it is sent then.")
             return .done
         }
-        return try seal(&batch, edited)
+        return try sealEdits(&batch, edited)
     }
 
     /// A record with edits that this scope sends.
@@ -150,7 +150,7 @@ struct OutboxBatcher {
     }
 
     /// Makes the operation of a record's edits, if there is something to send.
-    private func seal(_ batch: inout Batch, _ edited: Edited) throws -> Outcome {
+    private func sealEdits(_ batch: inout Batch, _ edited: Edited) throws -> Outcome {
         let (table, key, id, shadow, shown) = (edited.table, edited.key, edited.id, edited.shadow, edited.shown)
         let shape = table.shape
         let declared = declarations.entity(shape.name)
@@ -160,10 +160,10 @@ struct OutboxBatcher {
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         if try keepHere(declared, table, key, id, edited.known, current) { return .done }
-        let ahead = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
+        let known = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
         guard
             var operation = edit(
-                shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
+                shape, id, shadow, current, reserved, base: shadow.version ?? known ?? scope.base(of: shape.name))
         else {
             try drop(table, key, id, edited.move, batch)
             return .done
@@ -174,11 +174,11 @@ struct OutboxBatcher {
             try refuse(&batch, table, key, id: id, why: why, hint: Self.unsendableHint)
             return .done
         }
-        return try seal(&batch, edited, operation, declared, current)
+        return try sealOperation(&batch, edited, operation, declared, current)
     }
 
     /// Seals an operation, unless a record that it names comes first.
-    private func seal(
+    private func sealOperation(
         _ batch: inout Batch, _ edited: Edited, _ made: Operation, _ declared: EntityDeclaration, _ current: [Cell]?
     ) throws -> Outcome {
         var operation = made
@@ -196,16 +196,16 @@ struct OutboxBatcher {
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // An id takes the place of a temporary one in whole fields only, never in a patch.
         let patched = names.temporary.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
-        let number = batch.numbers.take()
+        let number = batch.numbers.nextKey()
         let sealed = Outbox.Sealed(
             operation, patched: patched, key: number, scope: scope.scope, editedAt: edited.shadow.since, now: now)
         try Outbox.seal(db, [sealed])
         // A group may be taken apart again, and ids come into what names records by temporary ones.
         if batch.group != nil || batch.identity != nil || edited.move != nil { batch.made = nil }
         batch.made?.append(sealed.entry(id: db.lastInsertedRowID))
-        batch.dependence.note(operation, shape, id, number: number.number)
+        batch.dependence.noteInsert(operation, shape, id, number: number.number)
         if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: edited.name) }
-        if !names.temporary.isEmpty { try Outbox.note(db, names.temporary) }
+        if !names.temporary.isEmpty { try Outbox.noteNames(db, names.temporary) }
         if !names.isPartial, current == edited.shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
     }
@@ -228,7 +228,7 @@ struct OutboxBatcher {
         operation.group = batch.group
         if declared.kind == .events { operation.kind = .event }
         if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
-        if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
+        if operation.kind == .delete { operation.isConfirmed = try Confirmed.remove(db, name) }
     }
 
     /// Seals the present row, after no server would take the row as it stood at the first capture.
@@ -236,7 +236,7 @@ struct OutboxBatcher {
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
     ) throws -> Outcome {
         try table.writeShadow(db, key, shadow)
-        return try seal(&batch, Unsealed(table: table, key: key, id: id))
+        return try sealRecord(&batch, Unsealed(table: table, key: key, id: id))
     }
 
     private static let unsendableHint =

@@ -1,3 +1,5 @@
+import TidemarkWire
+
 extension SyncStatus {
     /// Where the rows of a table stand (I13). Each row is one of four things, which add up to the table's rows; deletes
     /// and quarantined rows, which have no row in the table, are counted beside them. Nothing of it needs a scan of the
@@ -47,5 +49,19 @@ extension SyncStatus {
             lhs.deletes += rhs.deletes
             lhs.quarantined += rhs.quarantined
         }
+    }
+}
+
+extension SyncStatus.Rows: CustomStringConvertible {
+    /// A sentence for a log or a screen: `5 rows: 3 confirmed, 2 outgoing; 1 delete, 2 quarantined.`
+    public var description: String {
+        let parts = [
+            (confirmed, "confirmed"), (outgoing, "outgoing"), (stalled, "stalled"), (unable, "unable to travel"),
+        ].filter { $0.0 != 0 }.map { "\($0.0) \($0.1)" }
+        let others = [
+            deletes != 0 ? counted(deletes, "delete") : nil, quarantined != 0 ? "\(quarantined) quarantined" : nil,
+        ].compactMap(\.self)
+        return counted(total, "row") + (parts.isEmpty ? "" : ": " + parts.joined(separator: ", "))
+            + (others.isEmpty ? "" : "; " + others.joined(separator: ", ")) + "."
     }
 }

@@ -107,7 +107,9 @@ public struct SyncStatus: Hashable, Sendable {
     public var pending = 0
     /// The part of ``pending`` in scopes that this engine does not follow: an engine that follows them sends it.
     public var unfollowed = 0
-    /// When the oldest edit that is ``pending`` or ``sent`` was made.
+    /// When the oldest edit that is ``pending`` or ``sent`` was made; of rows of a first capture, when they were
+    /// captured. Rows of a first capture that wait to be compared with the server's one by one, and deletes that end a
+    /// move to another scope, have no such time while they are pending, and so do not count here.
     public var oldestEdit: Date?
     /// Operations sealed for sending, without a verdict.
     public var sent = 0
@@ -187,6 +189,28 @@ extension SyncStatus.Activity: CustomStringConvertible {
         case .waiting(let date): "Waiting until \(date.formatted(.iso8601))"
         case .waitingForOtherProcess: "Synced by another process"
         case .stopped(let error): "Stopped by \(error.code)"
+        }
+    }
+}
+
+extension SyncStatus.Bootstrap: CustomStringConvertible {
+    /// A sentence for a log or a screen: `Received 30 of 100 rows, now those of note.`
+    public var description: String {
+        let received = total.map { "\(rows) of \(counted($0, "row"))" } ?? counted(rows, "row")
+        return "Received \(received)" + (entity.map { ", now those of \($0.printable)" } ?? "") + "."
+    }
+}
+
+extension SyncStatus.Remedy: CustomStringConvertible {
+    /// A sentence for a log or a screen: `Stopped by the operator: Please update the app.`
+    public var description: String {
+        switch self {
+        case .slowedDown(let interval, let date):
+            "Slowed down to one exchange in \(counted(interval.wholeSeconds, "second")), until "
+                + "\(date.formatted(.iso8601))."
+        case .refilling: "Being filled anew for the operator."
+        case .verifying: "Being compared with the server's records for the operator."
+        case .stopped(let message): "Stopped by the operator: \(message.printable)"
         }
     }
 }

@@ -69,11 +69,11 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
             self.gaps = gaps
         }
 
-        mutating func note(unsent id: String) {
+        mutating func noteUnsent(_ id: String) {
             if unsentIDs.count < VerifyReport.idLimit, !unsentIDs.contains(id) { unsentIDs.append(id) }
         }
 
-        mutating func note(unrepaired id: String, _ reason: String) {
+        mutating func noteUnrepaired(_ id: String, _ reason: String) {
             if unrepaired.count < VerifyReport.idLimit { unrepaired[id] = reason }
         }
     }
@@ -123,12 +123,19 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
 
     /// A sentence for a log or a screen, without row data.
     public var description: String {
-        let found = differing == 0 ? "all as on the server" : "\(differing) differed, \(repaired) repaired"
-        let isCutShort = tables.contains(where: \.isCutShort)
-        let gaps = tables.reduce(0) { $0 + $1.gaps.count }
-        return "Compared \(counted(records, "row")): \(found)" + (isCutShort ? ", and more differ" : "")
-            + (gaps > 0 ? "; \(gaps) could not be compared" : "") + "."
+        var sum = Table(records: records, differing: differing, repaired: repaired, gaps: tables.flatMap(\.gaps))
+        sum.isCutShort = tables.contains(where: \.isCutShort)
+        return sum.description
     }
 
     private var tables: [Table] { scopes.values.flatMap { $0.tables.values } }
+}
+
+extension VerifyReport.Table: CustomStringConvertible {
+    /// A sentence for a log or a screen, without row data.
+    public var description: String {
+        let found = differing == 0 ? "all as on the server" : "\(differing) differed, \(repaired) repaired"
+        return "Compared \(counted(records, "row")): \(found)" + (isCutShort ? ", and more differ" : "")
+            + (gaps.isEmpty ? "" : "; \(gaps.count) could not be compared") + "."
+    }
 }

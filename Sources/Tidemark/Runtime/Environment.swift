@@ -34,7 +34,7 @@ package protocol Environment: Sendable {
     func uncancelled<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result
     /// A name for an engine that begins to run, which no other engine has.
     func engineName() -> String
-    /// That engine runs no more, whether its name could be taken out of the file or not.
+    /// Notes that an engine runs no more, whether its name could be taken out of the file or not.
     func noteEnd(of engine: String)
     /// Whether an engine of that name may still be there; `false` only where it or its process is known to have ended.
     ///
@@ -70,7 +70,7 @@ extension Environment {
     package var firstCaptureKeys: Int { 1000 }
 }
 
-/// What is done to a file of an attachment. A device can lose its power, or find its disk full, at each of them.
+/// The uses of an attachment's file. A device can lose its power, or find its disk full, at each of them.
 package enum FileUse: String, Hashable, Sendable, CaseIterable {
     /// Bytes are written to it.
     case fileWrite

@@ -95,11 +95,17 @@ struct FileStamp: Hashable, Sendable {
 
 /// A session for all requests of a transport, with every wait bounded.
 final class HTTPSession: Sendable {
+    /// The shortest wait, because Foundation on Linux drops parts of a second: half a second would be none.
+    private static let shortestTimeout = Duration.seconds(1)
+    /// The longest wait, a day, because Foundation on Linux counts milliseconds in an `Int` and traps where they do not
+    /// fit.
+    private static let longestTimeout = Duration.seconds(86_400)
+
     private let session: URLSession
 
     init(timeout: Duration) {
         let configuration = URLSessionConfiguration.ephemeral
-        let seconds = Double(timeout.wholeSeconds)
+        let seconds = Double(min(max(timeout, Self.shortestTimeout), Self.longestTimeout).wholeSeconds)
         configuration.timeoutIntervalForRequest = seconds
         configuration.timeoutIntervalForResource = seconds * 4
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData

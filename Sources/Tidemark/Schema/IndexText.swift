@@ -51,31 +51,31 @@ struct IndexText: Hashable, Sendable {
         mutating func next() -> String? {
             guard let first = rest.first else { return nil }
             if rest.starts(with: "--".utf8) {
-                _ = take(rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 - rest.startIndex + 1 } ?? rest.count)
+                _ = popFirst(rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 - rest.startIndex + 1 } ?? rest.count)
                 return " "
             }
             if rest.starts(with: "/*".utf8) {
                 var length = 2
                 while length < rest.count, !rest.dropFirst(length).starts(with: "*/".utf8) { length += 1 }
-                _ = take(length + 2)
+                _ = popFirst(length + 2)
                 return " "
             }
             switch first {
             case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"): return quoted(until: first)
             case UInt8(ascii: "["): return quoted(until: UInt8(ascii: "]"))
             case 0x09, 0x0a, 0x0c, 0x0d:
-                _ = take(1)
+                _ = popFirst(1)
                 return " "
-            default: return take(first < 0x80 ? 1 : rest.prefix { $0 >= 0x80 }.count)
+            default: return popFirst(first < 0x80 ? 1 : rest.prefix { $0 >= 0x80 }.count)
             }
         }
 
         /// A doubled quote ends one text and begins the next, which comes to the same.
         private mutating func quoted(until end: UInt8) -> String {
-            take((rest.dropFirst().firstIndex(of: end).map { $0 - rest.startIndex } ?? rest.count - 1) + 1)
+            popFirst((rest.dropFirst().firstIndex(of: end).map { $0 - rest.startIndex } ?? rest.count - 1) + 1)
         }
 
-        private mutating func take(_ length: Int) -> String {
+        private mutating func popFirst(_ length: Int) -> String {
             defer { rest = rest.dropFirst(length) }
             return String(decoding: rest.prefix(length), as: UTF8.self)
         }

@@ -42,16 +42,16 @@ struct RuleChange: Sendable {
         let scopes = try ScopeRecord.all(db)
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
         if let before = try TableSchema.supported(db, table: table, rule: old) {
-            for scope in scopes where old.mayHaveRows(in: scope) { try take(scope, before, shape, db) }
+            for scope in scopes where old.mayHaveRows(in: scope) { try removeRows(scope, before, shape, db) }
             for scope in scopes where old.mayHaveRows(in: scope) { try takeGroups(scope, db) }
         }
         try place(db, shape)
-        try Backfills.note(db, entity: table, fields: nil, rule: new)
-        try TableRules.note(db, table, new)
+        try Backfills.enqueue(db, entity: table, fields: nil, rule: new)
+        try TableRules.write(db, table, new)
         try Marks.announce(db)
     }
 
-    private func take(_ scope: Scope, _ before: TableSchema, _ shape: TableSchema, _ db: Database) throws {
+    private func removeRows(_ scope: Scope, _ before: TableSchema, _ shape: TableSchema, _ db: Database) throws {
         try TableRemoval(
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape,
             destination: destination(of: scope)

@@ -75,7 +75,7 @@ struct ScopeRemoval: Sendable {
             // An edit in another table is orphaned as it was made, not as triggers make it when these rows go.
             try TriggerGuard(db: db, schema: schema).restore()
         }
-        try Blob.leave(db, scope)
+        try BlobFiles.leave(db, scope)
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
         // Refused operations and open conflicts stay, because they are the app's to let go of.
         try Conflicts.removeResolved(db, scope)

@@ -31,7 +31,7 @@ struct TableRemoval {
         else { return }
         guard let current = try table.row(db, key) else {
             guard entry.kind == .delete else { return }
-            return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, now: now)
+            return try OrphanedEdits.add(db, destination ?? scope, shape, id, .delete, now: now)
         }
         let kind: OrphanedEdits.Stored =
             switch entry.kind {
@@ -39,7 +39,7 @@ struct TableRemoval {
             case .insert: .insert
             case .update, .delete: .update
             }
-        try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
+        try OrphanedEdits.add(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
     }
 
     /// Returns the values of a row that this device may write.
@@ -66,7 +66,7 @@ struct TableRemoval {
                 case .sealed: try sent(id).last?.operation().isMove ?? true
                 case .no, .waiting, .moved: true
                 }
-            try OrphanedEdits.note(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
+            try OrphanedEdits.add(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
         }
     }
 
@@ -90,7 +90,7 @@ struct TableRemoval {
         }
         // An insert that cannot travel is on this device only and stays, as the rows do that have no key (I13).
         if let current, try isOnlyHere(id, shadow, current) { return }
-        try note(key, id, shadow, current)
+        try orphanEdits(key, id, shadow, current)
         try drop(key, id)
         try QuarantinedRow.remove(db, shape.name, id.text, quarantined)
         // A scope that the record was leaving for this one has it back.
@@ -118,29 +118,29 @@ struct TableRemoval {
 
     /// Orphans edits that are not known to have reached the server: those not sealed, and sealed ones without a
     /// verdict.
-    private func note(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?) throws {
+    private func orphanEdits(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?) throws {
         let sent = try sent(id)
         let edits = LocalDelta(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved)
         let group = try table.group(db, key) ?? sent.last?.group
         guard let current else {
             // An insert may have arrived there; a row that was replayed is gone here.
             guard edits == .deleted || !sent.isEmpty else { return }
-            return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
+            return try OrphanedEdits.add(db, destination ?? scope, shape, id, .delete, group: group, now: now)
         }
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
         if let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil) {
-            try OrphanedEdits.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
+            try OrphanedEdits.add(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
             let (fields, isNew) = try edited(edits.fields, isNew: false, by: sent, current)
-            return try note(id, isNew ? unreserved(current) : fields, isNew: isNew, group)
+            return try orphanFields(id, isNew ? unreserved(current) : fields, isNew: isNew, group)
         }
         let isUnsent = shadow.state == .absent || unseen?.isNew == true
         let (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
         if isNew, try edits.isEmpty && wereTaken(sent) && !isMoving(id) {
-            return try OrphanedEdits.note(
+            return try OrphanedEdits.add(
                 db, destination ?? scope, shape, id, .seed, fields: unreserved(current), now: now)
         }
         // An edit that was captured on top of an unseen write tells only its own part.
-        try note(id, isNew || unseen != nil ? unreserved(current) : fields, isNew: isNew, group)
+        try orphanFields(id, isNew || unseen != nil ? unreserved(current) : fields, isNew: isNew, group)
     }
 
     /// Whether a server has taken all of these before it lost them: the record that they make gives way to what came
@@ -150,12 +150,12 @@ struct TableRemoval {
     }
 
     /// Orphans these fields of an edit, or the whole record.
-    private func note(_ id: RecordID, _ edited: [Int: Cell], isNew: Bool, _ group: String?) throws {
+    private func orphanFields(_ id: RecordID, _ edited: [Int: Cell], isNew: Bool, _ group: String?) throws {
         let fields = edited.filter { !reserved.contains($0.key) }
         guard isNew || !fields.isEmpty else { return }
         var kind = OrphanedEdits.Stored.update
         if isNew { kind = try isMoving(id) ? .arrival : .insert }
-        try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
+        try OrphanedEdits.add(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
     }
 
     /// The fields of an edit with those of operations that have no verdict, and whether they make the record.
@@ -180,7 +180,7 @@ struct TableRemoval {
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.
     private func detach(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ place: Scope) throws {
         if try shadow.state != .absent || !sent(id).isEmpty {
-            try OrphanedEdits.note(db, destination ?? scope, shape, id, .departure, now: now)
+            try OrphanedEdits.add(db, destination ?? scope, shape, id, .departure, now: now)
         }
         var detached = shadow
         detached.state = .absent
@@ -195,7 +195,7 @@ struct TableRemoval {
     private func turnBack(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ owner: String, _ current: [Cell]?) throws {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try OrphanedEdits.note(
+        try OrphanedEdits.add(
             db, destination ?? scope, shape, id, .arrival, fields: fields, group: table.group(db, key), now: now)
         try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)

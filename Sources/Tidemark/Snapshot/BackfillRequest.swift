@@ -58,13 +58,13 @@ struct BackfillTransaction: Sendable {
         try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, backfill.scope)
             try CaptureSuppression.raise(db)
-            let outcome = try apply(db)
+            let outcome = try applyPage(db)
             try CaptureSuppression.lower(db)
             return outcome
         }
     }
 
-    private func apply(_ db: Database) throws -> Applier.Outcome {
+    private func applyPage(_ db: Database) throws -> Applier.Outcome {
         let record = try ScopeRecord.read(db, backfill.scope)
         var outcome = Applier.Outcome()
         // Another engine on this file has gone on or begun anew meanwhile, or the schema wants more by now.
@@ -83,7 +83,7 @@ struct BackfillTransaction: Sendable {
         var next = backfill
         (next.token, next.cursor, next.since) = (answer.token, answer.cursor, record.checkpoint)
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
-        try applier.take(answer, of: backfill, declared: declarations.entity(backfill.entity))
+        try applier.applyBackfillPage(answer, of: backfill, declared: declarations.entity(backfill.entity))
         if answer.hasMore { try Backfills.write(db, next) } else { try Backfills.end(db, backfill) }
         outcome = applier.outcome
         outcome.pageTaken = true

@@ -40,9 +40,9 @@ struct LossRecovery {
             if lost.state == .applied { operation.isSeed = false }
             // Needed operations that are not replayed are still on the server.
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
-            let key = numbers.take()
+            let key = numbers.nextKey()
             moved[lost.entry.key] = key.number
-            try Outbox.seal(
+            try Outbox.reseal(
                 db, lost.entry, as: lost.state.isTaken ? .lost : .losing, key: key, members: operation.sealedMembers())
         }
         try numbers.store(db, scope: scope)
@@ -135,7 +135,7 @@ struct LossRecovery {
             let same = operation.fields.cells(in: shape).filter { edits.fields[$0.key] == $0.value }
             guard !same.isEmpty else { continue }
             operation.leaveOut(Set(same.keys.map { shape.data[$0].name }))
-            try Outbox.seal(db, entry, as: .lost, key: entry.key, members: operation.sealedMembers())
+            try Outbox.reseal(db, entry, as: .lost, key: entry.key, members: operation.sealedMembers())
         }
     }
 }

@@ -18,13 +18,13 @@ struct SnapshotTransaction: Sendable {
         try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
             try CaptureSuppression.raise(db)
-            let outcome = try apply(db)
+            let outcome = try applyPage(db)
             try CaptureSuppression.lower(db)
             return outcome
         }
     }
 
-    private func apply(_ db: Database) throws -> Applier.Outcome {
+    private func applyPage(_ db: Database) throws -> Applier.Outcome {
         var record = try ScopeRecord.read(db, scope)
         var outcome = Applier.Outcome()
         outcome.hasMore = true
@@ -48,7 +48,7 @@ struct SnapshotTransaction: Sendable {
             let changes = UnsafeRawBufferPointer(rebasing: buffer[answer.changes])
             if bootstrap.isDirect { return try fill(db, &record, changes) }
             return try Swap(db: db, schema: schema, declarations: declarations, now: now)
-                .take(changes, isLast: !answer.hasMore, &record)
+                .stagePage(changes, isLast: !answer.hasMore, &record)
         }
         try finish(db, record)
         outcome.hasMore = true
@@ -84,7 +84,7 @@ struct SnapshotTransaction: Sendable {
         // A scan that has outlived its window brings rows as they are now.
         applier.rememberRowsAbove = answer.version
         applier.isFilling = answer.hasMore
-        try withoutIdleTriggers(db) { try applier.apply(changes: changes) }
+        try withoutIdleTriggers(db) { try applier.applyChanges(changes) }
         if answer.hasMore { try applier.resolvePage() } else { try applier.resolveFilling() }
         try applier.finish()
         record.bootstrap?.rows += Int64(applier.outcome.received)

@@ -13,7 +13,7 @@ struct Swap {
     private static let batch = 500
 
     /// Stages a page, and swaps in the entities that it completes.
-    func take(
+    func stagePage(
         _ changes: UnsafeRawBufferPointer, isLast: Bool, _ record: inout ScopeRecord
     ) throws -> Applier.Outcome {
         let (named, bytes, rows) = try Self.entities(of: changes)
@@ -79,9 +79,9 @@ struct Swap {
         applier.rememberRowsAbove = bootstrap.version
         let seen = try SeenRecords(db)
         for page in try Bootstrap.staged(db, bootstrap.scope) {
-            try Bootstrap.stagedPage(db, page).withUnsafeBytes { try applier.apply(changes: $0, noting: seen) }
+            try Bootstrap.stagedPage(db, page).withUnsafeBytes { try applier.applyChanges($0, noting: seen) }
         }
-        try applier.apply(changes: changes, noting: seen)
+        try applier.applyChanges(changes, noting: seen)
         for table in applier.tables.values.sorted(by: { $0.shape.name < $1.shape.name }) {
             try takeOut(of: table, applier, at: bootstrap.version)
         }
@@ -131,18 +131,18 @@ extension Applier {
     /// Takes out a record that a snapshot as of `version` does not hold, unless more is known of it than the snapshot
     /// could say. Edits of it that are not sent yet stay, as edits of a deleted record.
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
-        let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
-        guard ahead <= version else { return }
+        let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
+        guard known <= version else { return }
         manifest.look(table.shape.name, id)
         try keepDeleted(table, id, key)
         if try quarantineForOtherScope(table, id, key, version: version, incoming: nil) { return }
         if let shadow = try table.records.shadow(db, key) {
             guard shadow.state == .known, shadow.version ?? -1 <= version else { return }
             try noteGone(table, id, key)
-            try rebase(table, id, key, shadow, version: version, ahead: ahead, incoming: nil)
+            try rebase(table, id, key, shadow, version: version, known: known, incoming: nil)
         } else {
             try noteGone(table, id, key)
-            try take(table, id, key, version: version, incoming: nil)
+            try applyServerRow(table, id, key, version: version, incoming: nil)
         }
     }
 

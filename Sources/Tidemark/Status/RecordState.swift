@@ -1,3 +1,5 @@
+import TidemarkWire
+
 /// How one record stands between this device and the server.
 public enum RecordState: Hashable, Sendable {
     /// As on the server, as far as is known; of a deleted record, that nothing of it waits.
@@ -18,4 +20,20 @@ public enum RecordState: Hashable, Sendable {
     case inferred
     /// The row is quarantined: this device's schema does not take it as things stand.
     case quarantined(reason: String)
+}
+
+extension RecordState: CustomStringConvertible {
+    /// A sentence for a log or a screen, without row data but for what a reason tells.
+    public var description: String {
+        switch self {
+        case .confirmed: "As on the server."
+        case .pending: "Edited here, not sent yet."
+        case .sent: "Sent without a verdict."
+        case .rejected(let reason): "Rejected: \(reason.printable)"
+        case .blocked(let reason): "Blocked: \(reason.printable)"
+        case .undecided: "In an open conflict."
+        case .inferred: "Changed here, and no trigger saw it."
+        case .quarantined(let reason): "Kept outside its table: \(reason.printable)"
+        }
+    }
 }

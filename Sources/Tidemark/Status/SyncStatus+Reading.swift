@@ -83,7 +83,7 @@ extension SyncStatus {
     /// Notes what a scope's driver does.
     ///
     /// - Parameter end: when a wait ends, in milliseconds since 1970.
-    mutating func note(_ scope: Scope, _ state: SyncMachine.State, until end: Int64, error: SyncError?) {
+    mutating func noteActivity(_ scope: Scope, _ state: SyncMachine.State, until end: Int64, error: SyncError?) {
         if let error { scopes[scope]?.lastError = error }
         let stop = scopes[scope]?.stopActivity
         scopes[scope]?.activity =

@@ -21,36 +21,24 @@ struct Backfill: Hashable, Sendable {
 enum Backfills {
     /// For every scope of the file that may have passed it over, whether this engine follows it or not: another engine,
     /// or a later one, goes on from where the scope stands.
-    static func note(_ db: Database, entity: String, fields: [String]?, rule: SyncedTable.ScopeRule) throws {
-        for scope in try begun(db) where rule.mayHaveRows(in: scope) {
-            try note(db, entity: entity, fields: fields, scope)
+    static func enqueue(_ db: Database, entity: String, fields: [String]?, rule: SyncedTable.ScopeRule) throws {
+        for scope in try ScopeRecord.begun(db) where rule.mayHaveRows(in: scope) {
+            try enqueue(db, entity: entity, fields: fields, scope)
         }
     }
 
-    static func note(_ db: Database, entity: String, fields: [String]?, _ scope: Scope) throws {
+    static func enqueue(_ db: Database, entity: String, fields: [String]?, _ scope: Scope) throws {
         let known = try read(db, scope).first { $0.entity == entity }
         var refetch = fields
         if let known { refetch = known.fields.flatMap { old in fields.map { old + $0 } } }
         try write(db, Backfill(scope: scope, entity: entity, fields: refetch))
     }
 
-    /// The scopes that have taken in anything, be it a verdict; any other gets everything anyway.
-    static func begun(_ db: Database) throws -> [Scope] {
-        try Query(
-            db,
-            """
-            SELECT name FROM tidemark_scope WHERE checkpoint IS NOT NULL
-              OR name IN (SELECT scope FROM tidemark_bootstrap WHERE token IS NOT NULL)
-              OR name IN (SELECT scope FROM tidemark_manifested WHERE records > 0)
-            """
-        ).rows(db) { Scope($0.text(0)) }.compactMap { $0 }
-    }
-
     /// Tables that have a shadow, and so were synced once, but are not named now: what comes for them is passed over.
     static func noteDormant(_ db: Database, named: Set<String>, scopes: [Scope]) throws {
         let named = Set(named.map(SQLName.init))
         for table in try ShadowTable.entities(db) where !named.contains(SQLName(table)) {
-            for scope in scopes { try note(db, entity: table, fields: nil, scope) }
+            for scope in scopes { try enqueue(db, entity: table, fields: nil, scope) }
         }
     }
 

@@ -4,7 +4,7 @@ import TidemarkWire
 /// The bytes that rows of one scope name, and how far they are on their way. There is a row of it for as long as rows
 /// name them (``BlobChanges``).
 struct Blob: Hashable, Sendable {
-    /// What is to be done.
+    /// The transfer that is due.
     enum Task: Int64, Hashable, Sendable {
         case upload = 1
         case download = 2
@@ -41,7 +41,7 @@ struct Blob: Hashable, Sendable {
 
     init(reference: BlobReference, scope: Scope) { (self.reference, self.scope) = (reference, scope) }
 
-    /// What is to be done, given whether the bytes are on this device.
+    /// The transfer that is due, given whether the bytes are on this device; `nil` for none.
     func task(isHere: Bool) -> Task? {
         guard !isFailed else { return nil }
         if isHere { return offers && !isStored ? .upload : nil }
@@ -172,7 +172,7 @@ struct Blob: Hashable, Sendable {
         try Query(db, "UPDATE tidemark_blob SET moving = 1 WHERE id = ?1").execute([.integer(id)])
     }
 
-    static func note(_ db: Database, _ id: Int64, moved: Int64) throws {
+    static func noteMoved(_ db: Database, _ id: Int64, _ moved: Int64) throws {
         try Query(db, "UPDATE tidemark_blob SET moved = ?2 WHERE id = ?1 AND moving = 1")
             .execute([.integer(id), .integer(moved)])
     }
@@ -227,7 +227,7 @@ struct Blob: Hashable, Sendable {
     ///   - time: when an upload began, in milliseconds since 1970. Long before now it says nothing any more: the server
     ///     is asked again. `nil` for a download, which keeps nothing there.
     ///   - now: likewise.
-    mutating func note(storedAt time: Int64?, now: Int64) {
+    mutating func noteStored(at time: Int64?, now: Int64) {
         clear()
         let isCertain = time.map { 0...Self.certain ~= now.saturatingSubtracting($0) } ?? true
         (isStored, storedAt, moved) = (isCertain || !offers, time, reference.size)
@@ -251,21 +251,6 @@ struct Blob: Hashable, Sendable {
             WHERE stored = 1 AND \(condition)
             """
         ).execute(arguments)
-    }
-
-    /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while, and those
-    /// that orphaned edits name, which may come back when the server has collected them.
-    static func leave(_ db: Database, _ scope: Scope) throws {
-        try Query(
-            db,
-            """
-            UPDATE tidemark_blob_file SET unnamed_since = 0 WHERE reference IN (
-              SELECT reference FROM tidemark_blob WHERE scope = ?1 AND (stored = 1 OR offers = 0) AND NOT EXISTS (
-                SELECT 1 FROM tidemark_orphan WHERE instr(fields, substr(tidemark_blob.reference, 8, 64)) > 0))
-            AND NOT EXISTS (SELECT 1 FROM tidemark_blob AS other
-              WHERE other.reference = tidemark_blob_file.reference AND other.scope <> ?1)
-            """
-        ).execute([.text(scope.name)])
     }
 
     // MARK: Told to the app

@@ -33,7 +33,7 @@ enum BlobChanges {
                 .execute([.text(note.reference), .text(note.scope)])
             // A row whose column names no scope is on this device alone, and so are its bytes.
             guard let reference = BlobReference(note.reference), let scope = Scope(note.scope)?.parent else { continue }
-            try take(db, schema, note, reference, scope, quarantined, now: now)
+            try digestNote(db, schema, note, reference, scope, quarantined, now: now)
         }
     }
 
@@ -75,7 +75,7 @@ enum BlobChanges {
         var isAutomatic: Bool
     }
 
-    private static func take(
+    private static func digestNote(
         _ db: Database, _ schema: SyncSchema, _ note: Note, _ reference: BlobReference, _ scope: Scope,
         _ quarantined: Quarantined, now: Int64
     ) throws {
@@ -90,7 +90,7 @@ enum BlobChanges {
             if known != nil { try Blob.remove(db, reference, scope) }
             return try BlobFiles.refresh(db, reference, now: now)
         }
-        // What nothing named for a while may have been collected on the server, so that it is asked again.
+        // The server may have collected a blob that nothing named for a while, so that it is asked again.
         if note.isOwn, !blob.isStored { blob.offers = true }
         if note.isAutomatic, blob.wanted == .not { blob.wanted = .automatically }
         guard blob != known else { return }
@@ -188,10 +188,7 @@ enum BlobChanges {
         private func read() throws -> Set<Name> {
             var names: Set<Name> = []
             for shape in schema.shapes where !shape.attachments.isEmpty {
-                let rows = try Query(
-                    db, "SELECT scope, data FROM tidemark_quarantine WHERE entity = ?1 AND move = 0"
-                ).rows(db, [.text(shape.name)]) { (Scope($0.text(0)), try QuarantinedRow.decode($0.blob(1), shape)) }
-                for case (let scope?, let cells) in rows {
+                for case (let scope?, let cells) in try QuarantinedRow.rows(db, shape) {
                     for reference in shape.references(in: cells) { names.insert(Name(reference, scope.parent)) }
                 }
             }

@@ -72,6 +72,21 @@ extension BlobFiles {
         }
     }
 
+    /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while, and those
+    /// that orphaned edits name, which may come back when the server has collected them.
+    static func leave(_ db: Database, _ scope: Scope) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_blob_file SET unnamed_since = 0 WHERE reference IN (
+              SELECT reference FROM tidemark_blob WHERE scope = ?1 AND (stored = 1 OR offers = 0) AND NOT EXISTS (
+                SELECT 1 FROM tidemark_orphan WHERE instr(fields, substr(tidemark_blob.reference, 8, 64)) > 0))
+            AND NOT EXISTS (SELECT 1 FROM tidemark_blob AS other
+              WHERE other.reference = tidemark_blob_file.reference AND other.scope <> ?1)
+            """
+        ).execute([.text(scope.name)])
+    }
+
     /// Whether the bytes are named by an edit that did not travel, was refused or waits for a decision, or by a row
     /// that is quarantined or kept for undo.
     ///

@@ -124,6 +124,12 @@ struct BlockedEdits {
         try Query.count(db, "SELECT count(*) FROM tidemark_blocked")
     }
 
+    /// Counts those of one table, up to a limit.
+    static func count(_ db: Database, _ entity: String, limit: Int) throws -> Int64 {
+        let blocked = "tidemark_blocked WHERE entity = \(literal(entity))"
+        return Int64(try Query.count(db, "SELECT count(*) FROM (SELECT 1 FROM \(blocked) LIMIT \(limit))"))
+    }
+
     /// Returns the records of a table whose edits another record's refused insert blocks.
     static func records(_ db: Database, _ entity: String) throws -> [String] {
         try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'")

@@ -55,12 +55,4 @@ struct CaptureRecord: Hashable {
             """
         ).first(db, [.text(table)]) { $0.optionalText(0) } ?? nil
     }
-
-    /// The last object of the schema is the library's own: what is made anew behind it never stands where it stood,
-    /// not even a table that is restored from a dump with its triggers.
-    static func markEnd(_ db: Database) throws {
-        let last = try Query(db, "SELECT name FROM sqlite_master ORDER BY rowid DESC LIMIT 1").first(db) { $0.text(0) }
-        guard last != "tidemark_schema_end" else { return }
-        try LibrarySchema.createEnd(db)
-    }
 }

@@ -8,7 +8,7 @@ enum Confirmed {
             .execute([.text(name.entity), .text(name.record)])
     }
 
-    static func take(_ db: Database, _ name: RecordName) throws -> Bool {
+    static func remove(_ db: Database, _ name: RecordName) throws -> Bool {
         try Query(db, "DELETE FROM tidemark_confirmed WHERE entity = ?1 AND record = ?2")
             .execute([.text(name.entity), .text(name.record)])
         return db.changesCount > 0

@@ -33,7 +33,7 @@ public struct Conflict: Hashable, Sendable, Identifiable {
     /// A decision of an app or its user.
     public enum Resolution: Hashable, Sendable {
         /// The values set here are written again, as a new edit on the record as it stands now; a column that was
-        /// edited here since keeps that edit. Of a resolved conflict, that brings a lost edit back.
+        /// edited here since keeps that edit. Of a resolved conflict, that replays a lost edit.
         case keepMine
         /// The values set elsewhere stand. Of a resolved conflict that went to this device, they are written again.
         case takeTheirs

@@ -13,7 +13,7 @@ enum Conflicts {
         theirs_at, noticed_at, whole, operation
         """
 
-    static func note(_ db: Database, _ conflict: Conflict) throws {
+    static func add(_ db: Database, _ conflict: Conflict) throws {
         try Query(
             db,
             """

@@ -46,14 +46,14 @@ struct Deferral: Hashable, Sendable {
     /// - Parameters:
     ///   - refusal: what the server says.
     ///   - records: those without an edit since they were sent.
-    static func note(
+    static func begin(
         _ db: Database, _ scope: Scope, _ refusal: Verdict.Refusal, _ records: [(table: RecordTable, key: [Cell])],
         now: Int64
     ) throws {
         try putOff(db, records)
         let known = try read(db, scope)
         var (attempts, until) = (known?.attempts ?? 0, known?.until ?? 0)
-        // Several requests of one attempt are one, and none makes the others wait for longer.
+        // Several requests of one attempt count as one, and none makes the others wait for longer.
         if until <= now {
             attempts += 1
             until =

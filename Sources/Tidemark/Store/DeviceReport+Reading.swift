@@ -14,10 +14,6 @@ extension DeviceReport {
         _ db: Database, _ schema: SyncSchema, _ scope: Scope, beside entries: [OutboxEntry], now: Int64
     ) throws {
         self.init()
-        func count(_ source: String) throws -> Int64 {
-            let sql = "SELECT count(*) FROM (SELECT 1 FROM \(source) LIMIT \(Self.countLimit))"
-            return try Query(db, sql).first(db, [], { $0.integer(0) }) ?? 0
-        }
         var since: [Int64] = []
         var edits: Int64 = 0
         for shape in schema.shapes(in: scope) {
@@ -26,7 +22,7 @@ extension DeviceReport {
                 edits += marks.count
                 since += marks.since
             }
-            edits += try count("tidemark_blocked WHERE entity = \(literal(shape.name))")
+            edits += try BlockedEdits.count(db, shape.name, limit: Self.countLimit)
             let first = try FirstCapture.left(db, shape.name, upTo: Self.countLimit)
             edits += Int64(min(first.untouched, Self.countLimit))
             since += [first.since].compactMap { $0 }
@@ -40,7 +36,6 @@ extension DeviceReport {
             oldest = .seconds(min(max(0, age), Self.ages.upperBound))
         }
         refused = Self.rounded(try Outbox.countRejected(db, scope, limit: Self.countLimit))
-        quarantined = Self.rounded(
-            try count("tidemark_quarantine WHERE move = 0 AND scope = \(literal(scope.name))"))
+        quarantined = Self.rounded(try QuarantinedRow.count(db, scope, limit: Self.countLimit))
     }
 }

@@ -8,7 +8,7 @@ extension EngineLease {
 
     private static let key = "lease"
 
-    /// Who syncs the file. What another version wrote in a form of its own counts as nothing.
+    /// Reads which engine syncs the file. An entry that another version wrote in a form of its own counts as none.
     static func read(_ db: Database) throws -> Entry? {
         try Meta.get(db, key).flatMap { text in entry(text) }
     }
@@ -43,6 +43,6 @@ extension EngineLease {
     /// The next engine need not ask.
     func release(_ db: Database) throws {
         guard try Self.read(db)?.holder == name else { return }
-        try Query(db, "DELETE FROM tidemark_meta WHERE key = ?1").execute([.text(Self.key)])
+        try Meta.remove(db, Self.key)
     }
 }

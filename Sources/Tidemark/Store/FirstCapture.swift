@@ -250,19 +250,19 @@ enum FirstCapture {
         guard let part = try part(db, shape.name), try scope(db, shape.name) == nil else { return }
         let key = shape.key[0].sql
         try ShadowTable(shape).becomeSeeds(db, where: "\(key) >= ?1", [part.first])
-        try note(db, shape, part, where: "t.\(key) >= ?1")
+        try insertSeeds(db, shape, part, where: "t.\(key) >= ?1")
         try forget(db, shape.name)
     }
 
     /// Makes all rows of the scope that have no shadow inserts of rows that are older than their capture.
-    static func note(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
-        try note(db, shape, nil, where: shape.isInSQL(scope, "t"))
+    static func insertSeeds(_ db: Database, _ shape: TableSchema, in scope: Scope) throws {
+        try insertSeeds(db, shape, nil, where: shape.isInSQL(scope, "t"))
     }
 
     /// - Parameters:
     ///   - part: what the marks are made of; `nil`: they are behind all others, and of now.
     ///   - isMeant: SQL, in which ?1 is the part's first key.
-    private static func note(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
+    private static func insertSeeds(_ db: Database, _ shape: TableSchema, _ part: Part?, where isMeant: String) throws {
         // The rows of a part are in one scope, and no column names it.
         let place = part == nil ? shape.scopeSQL("t") : "NULL"
         let areEdited = try RecordTable(shape).hasShadows(db)

@@ -215,6 +215,14 @@ enum Inferred {
         ).first(db, [.text(entity), .integer(Kind.seed.rawValue), .text(record)]) { _ in true } ?? false
     }
 
+    /// Whether the file has the table: one that was never synced has none.
+    static func isThere(_ db: Database) throws -> Bool { try db.tableExists("tidemark_inferred") }
+
+    /// The scopes with writes that were not compared yet, by name.
+    static func uncomparedScopes(_ db: Database) throws -> [String] {
+        try Query(db, "SELECT DISTINCT scope FROM tidemark_inferred WHERE NOT compared").rows(db) { $0.text(0) }
+    }
+
     /// Whether a scope has any entry, compared or not.
     static func hasEntries(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_inferred WHERE scope = ?1 LIMIT 1")

@@ -159,7 +159,7 @@ extension LibrarySchema {
     /// The outbox's indexes by an operation's state.
     static let outboxIndexes = """
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE \(Outbox.isOpen);
-        CREATE INDEX tidemark_operation_rejected ON tidemark_operation(id) WHERE state = 'rejected';
+        CREATE INDEX tidemark_operation_rejected ON tidemark_operation(id) WHERE \(Outbox.isRejected);
         CREATE INDEX tidemark_operation_replay ON tidemark_operation(scope) WHERE \(Outbox.isReplay);
         CREATE INDEX tidemark_operation_packable ON tidemark_operation(scope, lane, id) WHERE \(Outbox.isPackable);
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(scope, finished_at) WHERE \(Outbox.isFinished);
@@ -315,8 +315,11 @@ extension LibrarySchema {
             sql: "CREATE TABLE \(shape.touchedSQL)(\(columns)tidemark_was INTEGER NOT NULL, UNIQUE (\(key)))")
     }
 
-    /// Makes the last object of the schema anew.
-    static func createEnd(_ db: Database) throws {
+    /// The last object of the schema is the library's own: what is made anew behind it never stands where it stood,
+    /// not even a table that is restored from a dump with its triggers.
+    static func markEnd(_ db: Database) throws {
+        let last = try Query(db, "SELECT name FROM sqlite_master ORDER BY rowid DESC LIMIT 1").first(db) { $0.text(0) }
+        guard last != "tidemark_schema_end" else { return }
         try db.execute(
             sql: """
                 DROP VIEW IF EXISTS tidemark_schema_end;

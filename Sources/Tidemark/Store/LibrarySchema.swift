@@ -51,4 +51,8 @@ enum Meta {
             """
         ).execute([.text(key), .text(value)])
     }
+
+    static func remove(_ db: Database, _ key: String) throws {
+        try Query(db, "DELETE FROM tidemark_meta WHERE key = ?1").execute([.text(key)])
+    }
 }

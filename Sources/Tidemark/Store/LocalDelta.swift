@@ -57,8 +57,8 @@ extension Shadow {
         }
     }
 
-    /// A server row taken into the shadow; columns that it does not hold stay as they are here.
-    mutating func take(_ incoming: [Int: Cell], version: Version, shape: TableSchema, current: [Cell]?) {
+    /// Applies a server row; columns that it does not hold stay as they are here.
+    mutating func update(with incoming: [Int: Cell], version: Version, shape: TableSchema, current: [Cell]?) {
         var merged = state == .absent ? current ?? shape.data.map(\.defaultCell) : cells
         for (index, cell) in incoming { merged[index] = cell }
         cells = merged

@@ -19,15 +19,13 @@ enum Misfits {
 
     /// After a migration: where the key holds such an id now, the table's records are asked for anew.
     static func release(_ db: Database, _ shape: TableSchema) throws {
-        let records = try Query(db, "SELECT record FROM tidemark_quarantine WHERE entity = ?1 AND reason = ?2")
-            .rows(db, [.text(shape.name), .text(reason)]) { $0.text(0) }
+        let records = try QuarantinedRow.records(db, shape.name, refusedFor: reason)
         let fitting = records.filter { RecordID($0).flatMap(shape.key(of:)) != nil }
         guard !fitting.isEmpty else { return }
         for record in fitting {
-            try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND reason = ?3")
-                .execute([.text(shape.name), .text(record), .text(reason)])
+            try QuarantinedRow.remove(db, shape.name, record, refusedFor: reason)
         }
         try QuarantinedRow.changed(db)
-        try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
+        try Backfills.enqueue(db, entity: shape.name, fields: nil, rule: shape.rule)
     }
 }

@@ -80,7 +80,7 @@ enum OrphanedEdits {
         }
     }
 
-    static func note(
+    static func add(
         _ db: Database, _ scope: Scope, _ shape: TableSchema, _ id: RecordID, _ kind: Stored,
         fields: [Int: Cell] = [:], group: String? = nil, reason: String? = nil, now: Int64
     ) throws {

@@ -28,10 +28,8 @@ final class PackedEdits {
     /// The operations on a record that the server took at versions above `base`, oldest first.
     func operations(on record: RecordName, after base: Version) throws -> [OutboxEntry] {
         guard try contains(record, after: base), let place = places[record] else { return [] }
-        let query = try Query(db, "SELECT lane, operations FROM tidemark_history WHERE id = ?1")
         return try place.blocks.sorted().flatMap { id in
-            let found = try query.first(db, [.integer(id)]) { (lane: $0.text(0), bytes: $0.blob(1)) }
-            guard let found else { return [OutboxEntry]() }
+            guard let found = try OutboxHistory.block(db, id) else { return [OutboxEntry]() }
             return OutboxBlock.operations(found.bytes).filter { $0.name == record && $0.version > base }
                 .map { $0.entry(lane: found.lane) }
         }
@@ -39,13 +37,7 @@ final class PackedEdits {
 
     private func look(after base: Version) throws {
         guard base < floor else { return }
-        let blocks = try Query(
-            db,
-            """
-            SELECT id, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 AND version <= ?3
-            ORDER BY id
-            """
-        ).rows(db, [.text(scope.name), .integer(base), .integer(floor)]) { ($0.integer(0), $0.blob(1)) }
+        let blocks = try OutboxHistory.blocks(db, scope, after: base, upTo: floor)
         floor = base
         for (id, bytes) in blocks {
             for operation in OutboxBlock.operations(bytes) {

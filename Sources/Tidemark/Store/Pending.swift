@@ -46,10 +46,8 @@ package enum Pending {
     /// The scopes that records with marks, and writes that no trigger saw, belong to by their columns. No schema is
     /// needed; a file without the library's tables has none.
     package static func routedScopes(_ db: Database) throws -> Set<Scope> {
-        guard try db.tableExists("tidemark_inferred") else { return [] }
-        var names = try Query(db, "SELECT DISTINCT scope FROM tidemark_inferred WHERE NOT compared").rows(db) {
-            $0.text(0)
-        }
+        guard try Inferred.isThere(db) else { return [] }
+        var names = try Inferred.uncomparedScopes(db)
         for entity in try ShadowTable.entities(db) { names += try ShadowTable.routingScopes(db, of: entity) }
         return Set(names.compactMap { Scope($0) })
     }

@@ -62,6 +62,18 @@ enum QuarantinedRow {
             .rows(db, [.text(entity)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
     }
 
+    /// The rows that wait for their place in a table, each with its scope; `nil` stands for none.
+    static func rows(_ db: Database, _ shape: TableSchema) throws -> [(scope: Scope?, cells: [Cell])] {
+        try Query(db, "SELECT scope, data FROM tidemark_quarantine WHERE entity = ?1 AND move = 0")
+            .rows(db, [.text(shape.name)]) { (Scope($0.text(0)), try decode($0.blob(1), shape)) }
+    }
+
+    /// The records of a table with rows that were refused for this reason.
+    static func records(_ db: Database, _ entity: String, refusedFor reason: String) throws -> [String] {
+        try Query(db, "SELECT record FROM tidemark_quarantine WHERE entity = ?1 AND reason = ?2")
+            .rows(db, [.text(entity), .text(reason)]) { $0.text(0) }
+    }
+
     /// Whether another scope has the record too, and its row contends for the place in the table.
     static func isContending(
         _ db: Database, _ entity: String, _ record: String, besides scope: Scope
@@ -120,6 +132,12 @@ enum QuarantinedRow {
         try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND scope = ?3")
             .execute([.text(entity), .text(record), .text(scope)])
         try changed(db)
+    }
+
+    /// Removes a record's rows that were refused for this reason. The caller calls ``changed(_:)`` behind the last one.
+    static func remove(_ db: Database, _ entity: String, _ record: String, refusedFor reason: String) throws {
+        try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND reason = ?3")
+            .execute([.text(entity), .text(record), .text(reason)])
     }
 
     /// Tells the app's observations, which SQLite tells nothing of a table WITHOUT ROWID.
@@ -189,6 +207,12 @@ enum QuarantinedRow {
     /// Counts the rows that wait for their place in the table, without those that leave for another scope.
     static func count(_ db: Database) throws -> Int {
         try Query.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
+    }
+
+    /// Counts those of one scope, up to a limit.
+    static func count(_ db: Database, _ scope: Scope, limit: Int) throws -> Int64 {
+        let kept = "tidemark_quarantine WHERE move = 0 AND scope = \(literal(scope.name))"
+        return Int64(try Query.count(db, "SELECT count(*) FROM (SELECT 1 FROM \(kept) LIMIT \(limit))"))
     }
 
     /// Whether any row is on its way out of a scope.

@@ -37,7 +37,7 @@ struct RecordStateRule: Hashable, Sendable {
             reason: "'It refers to ' || blocker_entity || ' ' || blocker_record || ', whose insert was refused.'"),
         RecordStateRule(state: .undecided, table: "tidemark_conflict", condition: "is_open"),
         RecordStateRule(
-            state: .rejected, table: Outbox.table, condition: "state = 'rejected'",
+            state: .rejected, table: Outbox.table, condition: Outbox.isRejected,
             reason: "coalesce(detail, code, state)", order: "id"),
     ]
 

@@ -65,8 +65,8 @@ extension RecordTable {
     /// The record's row is quarantined with all that was done to it.
     func quarantineEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowQuarantined).execute(key) }
 
-    /// Whether the app itself took the row away, as far as can be seen afterwards.
-    func note(_ db: Database, _ key: [Cell], isGone: Bool) throws {
+    /// Notes whether the app itself took the row away, as far as can be seen afterwards.
+    func setGone(_ db: Database, _ key: [Cell], _ isGone: Bool) throws {
         try Query(db, sql.shadowGone).execute(key + [isGone ? .integer(1) : .null])
     }
 

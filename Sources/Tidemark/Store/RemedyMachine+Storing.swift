@@ -90,7 +90,7 @@ extension RemedyMachine {
         if let error = stopError(scope) { throw error }
     }
 
-    /// What the app is told of a scope that is stopped.
+    /// The error that an app gets for a scope that the operator has stopped; `nil` where he has not.
     func stopError(_ scope: Scope) -> SyncError? {
         stop.map { message in
             SyncError(

@@ -99,6 +99,18 @@ struct ScopeRecord: Hashable, Sendable {
         try [scope] + all(db).filter { $0 != scope && $0.parent == scope }
     }
 
+    /// The scopes that have taken in anything, be it a verdict; any other gets everything anyway.
+    static func begun(_ db: Database) throws -> [Scope] {
+        try Query(
+            db,
+            """
+            SELECT name FROM tidemark_scope WHERE checkpoint IS NOT NULL
+              OR name IN (SELECT scope FROM tidemark_bootstrap WHERE token IS NOT NULL)
+              OR name IN (SELECT scope FROM tidemark_manifested WHERE records > 0)
+            """
+        ).rows(db) { Scope($0.text(0)) }.compactMap { $0 }
+    }
+
     /// The other scopes that have never synced here, and that no orphaned edit belongs to.
     static func unsynced(_ db: Database, beside scope: Scope) throws -> [Scope] {
         try Query(

@@ -9,8 +9,8 @@ struct SealedRun {
     private let operations: ClosedRange<Int64>
     private let ends: [Cell]
 
-    /// Notes a run. Returns its number.
-    static func note(
+    /// Adds a run. Returns its number.
+    static func add(
         _ db: Database, _ entity: String, in scope: Scope, _ ends: (first: Cell, last: Cell),
         operations: ClosedRange<Int64>
     ) throws -> Int64 {

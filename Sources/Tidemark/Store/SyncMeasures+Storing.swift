@@ -35,9 +35,8 @@ extension SyncMeasures {
         var measures = self
         for (name, traffic) in new {
             measures.entities[name] = nil
-            let table = try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE")
-                .first(db, [.text(name)]) { $0.text(0) }
-            measures.add([table ?? "": traffic])
+            let table = try TableRules.spelling(db, of: name) ?? ""
+            measures.add([table: traffic])
         }
         return measures
     }

@@ -12,11 +12,17 @@ enum TableRules {
         return Dictionary(rules.compactMap { $0 }, uniquingKeysWith: { $1 })
     }
 
-    static func note(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule) throws {
+    static func write(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule) throws {
         try respell(db, table)
         try Query(
             db, "INSERT INTO tidemark_table(name, rule) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET rule = ?2"
         ).execute([.text(table), .text(rule.description)])
+    }
+
+    /// A synced table's name as this file spells it; `nil` where it has no such table.
+    static func spelling(_ db: Database, of name: String) throws -> String? {
+        try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE")
+            .first(db, [.text(name)]) { $0.text(0) }
     }
 
     /// Forgets a table that is not synced any more.

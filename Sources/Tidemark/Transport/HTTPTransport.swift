@@ -16,8 +16,8 @@ public struct HTTPTransport: StreamingTransport {
 
     /// - Parameters:
     ///   - root: the server's root URL, without `/sync`.
-    ///   - timeout: how long to wait for the next byte. A whole answer may take four times as long; one that goes on
-    ///     has no such limit.
+    ///   - timeout: how long to wait for the next byte, from a second to a day. A whole answer may take four times as
+    ///     long; one that goes on has no such limit.
     ///   - token: asked before every request, by several tasks at once and on no actor unless the closure names one;
     ///     return the current access token.
     public init(

@@ -29,7 +29,7 @@ struct Verification: Sendable {
             do {
                 let found = try await compare(&result)
                 result.error = nil
-                let unfetched = note(found, &progress, &result)
+                let unfetched = report(found, &progress, &result)
                 guard repair != nil else { return result }
                 guard !unfetched.isEmpty, round + 1 < Self.roundLimit else {
                     explain(found, progress, &result)
@@ -93,7 +93,7 @@ struct Verification: Sendable {
     }
 
     /// Enters what was found into the report, and returns what was not fetched yet.
-    private func note(_ found: Found, _ progress: inout Progress, _ result: inout Result) -> [RefetchQueue.Record] {
+    private func report(_ found: Found, _ progress: inout Progress, _ result: inout Result) -> [RefetchQueue.Record] {
         var unfetched: [RefetchQueue.Record] = []
         for entity in result.part.tables.keys.sorted() {
             let records = found[entity]?.records ?? []
@@ -114,8 +114,8 @@ struct Verification: Sendable {
         for (entity, records) in found.mapValues(\.records) {
             for id in records where result.part.tables[entity]?.unrepaired[id.text] == nil {
                 let isFetched = progress.fetched.contains(RefetchQueue.Record(entity: entity, id: id))
-                result.part.tables[entity]?.note(
-                    unrepaired: id.text,
+                result.part.tables[entity]?.noteUnrepaired(
+                    id.text,
                     isFetched
                         ? "The server's row was taken in, and the row here is not as it: something on this device, "
                             + "such as a trigger, changes it or takes it away."
@@ -135,9 +135,9 @@ struct Verification: Sendable {
             schemaCache: schemaCache, scope: scope, schema: schema, declarations: declarations, repair: repair
         ).run(records)
         result.counts += fetched.counts
-        for record in fetched.unsent { result.part.tables[record.entity]?.note(unsent: record.id.text) }
+        for record in fetched.unsent { result.part.tables[record.entity]?.noteUnsent(record.id.text) }
         for (record, reason) in fetched.unrepaired {
-            result.part.tables[record.entity]?.note(unrepaired: record.id.text, reason)
+            result.part.tables[record.entity]?.noteUnrepaired(record.id.text, reason)
         }
         return Set(records).subtracting(fetched.unanswered)
     }

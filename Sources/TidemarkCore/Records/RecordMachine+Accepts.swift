@@ -11,7 +11,7 @@ extension RecordMachine {
         // A row of the first capture is an operation, whatever became of it.
         case .dropped: local == .clean && inFlight == .none && queue != .idle && block == .none && base != .seeded
         case .blocked(let reason): mayBlock(reason)
-        // What no server would take is no other record's to release.
+        // No other record releases an edit that no server would take.
         case .released: block != .none && block != .unsendable
         case .forbidden: isLookedAt
         case .pruned: isLookedAt && local == .deleted && (base == .present || base == .seeded)
@@ -110,10 +110,10 @@ extension RecordMachine {
         }
     }
 
-    /// What the scan of a table can find. A record with edits is looked at for what these were made on: that of one
-    /// that was deleted elsewhere is the device's own, and the server was never known to have one of the first capture.
-    /// Where a table has changed its rule, nothing is known any more of what the server has, so that only new rows are
-    /// found.
+    /// Whether the scan of a table can find such a write. Of a record with edits it compares the row that these were
+    /// made on: that of one that was deleted elsewhere is the device's own, and the server was never known to have one
+    /// of the first capture. Where a table has changed its rule, the device does not know any more what the server has,
+    /// so that only new rows are found.
     private func mayFind(_ unseen: Unseen) -> Bool {
         guard access == .followed, queue == .idle, !place.isLeaving, base == .absent || base == .present else {
             return false

@@ -22,7 +22,7 @@ extension RecordMachine {
         case editIsKept
         /// Only an edit is blocked; one that no server would take stays blocked also where it is none any more.
         case blockHasEdit
-        /// The screen shows the server's row, with what is in flight and what was edited drawn over it.
+        /// The screen shows the server's row, overlaid by what is in flight and by what was edited.
         case screenShowsAll
 
         /// As tests and documents cite it.

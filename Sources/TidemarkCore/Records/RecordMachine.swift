@@ -72,8 +72,8 @@ package struct RecordMachine: Hashable, Sendable {
     /// The couplings that do not hold. A state that the machine has come to breaks none.
     package var broken: [Coupling] { Coupling.allCases.filter { !$0.holds(in: self) } }
 
-    /// Whether a row of the record should be on screen, or would be if the app's schema took it: the server's row with
-    /// what is in flight drawn over it, then with the edits.
+    /// Whether a row of the record should be on screen, or would be if the app's schema took it: the server's row,
+    /// overlaid by what is in flight, then by the edits.
     package var isVisible: Bool {
         switch local {
         case .edited: true

@@ -43,7 +43,7 @@ enum BlobRows {
 
     // MARK: Erased scopes
 
-    /// Whoever erases the scope waits for this transaction, and so finds what it made. A scope without a row is locked
+    /// An erasure of the scope waits for this transaction, and so finds what it made. A scope without a row is locked
     /// by its name for that, and looked for again, since it may have been erased meanwhile.
     private static let erased = Statement(
         "blobs of erased", "SELECT erased_at IS NOT NULL FROM scope WHERE name = $1 FOR SHARE")

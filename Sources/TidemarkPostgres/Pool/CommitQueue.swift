@@ -33,6 +33,9 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
         self.hints = hints
     }
 
+    /// How many writes wait for a worker.
+    var waitingCount: Int { condition.withLock { waiting.count } }
+
     func run<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {

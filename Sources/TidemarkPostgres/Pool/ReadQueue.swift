@@ -20,6 +20,9 @@ final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes
 
     init(limit: Int) { self.limit = limit }
 
+    /// How many reads and sweeps wait for a worker.
+    var waitingCount: Int { condition.withLock { waiting.count } }
+
     /// Runs a body on a worker's line and returns when it is done. One whose caller has gone by then is not run.
     func run<Result: Sendable>(
         for caller: String = "", in scope: Scope = "-", _ body: @escaping @Sendable (Line) throws -> Result

@@ -74,13 +74,13 @@ extension PostgresScopeWriter {
         return version
     }
 
-    /// What a new row takes the place of.
+    /// The rows of a record that a new one replaces.
     struct Former {
         /// The fields of the record's live row.
         var payload: [UInt8]?
         /// Whether there may be any row at all.
         var mayBeThere = true
-        /// What all of them take.
+        /// The size of all of them.
         var size = ScopeSize()
         /// The version of the row, where it is known to be the only one.
         var version: Version?

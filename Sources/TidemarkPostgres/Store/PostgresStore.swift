@@ -92,6 +92,9 @@ public final class PostgresStore: ChangeStore {
         HintListener(Connector(address, configuration), node: node, hinted)
     }
 
+    /// How many calls wait for one of the store's readers, and how many for one of its writers.
+    package var waiting: (reads: Int, writes: Int) { (reads.waitingCount, commits.waitingCount) }
+
     /// Reads in one snapshot of the database. The body runs on the thread of one of the store's readers.
     ///
     /// - Throws: what the body throws; `StoreUnavailable` for what passes by itself, and where too many calls wait

@@ -89,7 +89,7 @@ extension AttachedTable {
     func readable(_ keys: [[UInt8]], _ session: Session) throws -> [[UInt8]]? {
         let possible = keys.filter { key.values(of: String(decoding: $0, as: UTF8.self)) != nil }
         guard key.spelling != nil || key.columns.contains(where: { $0.base != nil }) else { return possible }
-        // What is ASCII is text in every database.
+        // ASCII is text in a database of any encoding.
         if key.columns.allSatisfy(\.isReadWhereCanonical), possible.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) {
             return possible
         }

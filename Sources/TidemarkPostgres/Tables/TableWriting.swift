@@ -152,7 +152,7 @@ extension PostgresScopeWriter {
         look(at: record, table)
         throw RowRefusal(
             code: RejectionCode.recordDeleted, detail: "The row is not in the server's table any more.",
-            hint: "Insert the record anew to bring it back.")
+            hint: "Insert the record anew to revive it.")
     }
 
     private func delete(_ key: [Parameter], _ place: String, _ table: AttachedTable) throws {

@@ -28,6 +28,9 @@ final class CommitQueue: Sendable {
     /// Whether a write waits for the one that runs.
     var hasWaiting: Bool { state.withLock { !$0.jobs.isEmpty } }
 
+    /// How many writes wait for the one that runs.
+    var waitingCount: Int { state.withLock { $0.jobs.count } }
+
     func run<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {

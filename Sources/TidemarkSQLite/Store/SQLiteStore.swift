@@ -60,6 +60,9 @@ public final class SQLiteStore: ChangeStore {
 
     private let isClosed = Guarded(false)
 
+    /// How many reads wait for their turn at a reader, and how many writes for theirs at the writer.
+    package var waiting: (reads: Int, writes: Int) { (readers.waitingCount, commits.waitingCount) }
+
     /// Ends all work and closes the file, its WAL folded in; does nothing the second time.
     ///
     /// - Throws: GRDB's `DatabaseError` where the WAL cannot be folded in: another process reads for longer than 10

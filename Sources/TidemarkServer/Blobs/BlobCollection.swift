@@ -10,8 +10,8 @@ extension SyncServer {
     /// Scopes, blobs and parts that are asked for at once.
     private static let blobBatch = 256
 
-    /// What was noted by the wall clock, scans and parts' last bytes, is compared with it: the clock of ages may lag
-    /// behind it for days.
+    /// Takes away blobs that nothing names. Times of scans and of parts' last bytes are the wall clock's, and so are
+    /// compared with it: the clock of ages may lag behind it for days.
     ///
     /// - Parameters:
     ///   - present: the moment by which history ages, and blobs with it.
@@ -21,7 +21,7 @@ extension SyncServer {
     ) async throws {
         guard let blobs = store as? any BlobStore else { return }
         try await collectParts(blobs, at: wall, &compaction, isRehearsal: isRehearsal)
-        // Who does not know what names blobs takes none away: a command without the server's file, say.
+        // A program that does not know the attachments, such as a command without the server's file, takes none away.
         guard declarations.entities.contains(where: { !$0.attachments.isEmpty }) else { return }
         var last: Scope?
         while true {
@@ -153,7 +153,7 @@ extension SyncServer {
 
 /// Names of blobs in some records.
 private struct NamePage {
-    /// What one read looks at, at most: others wait for its reader.
+    /// Records that one read looks at, at most: others wait for its reader.
     private static let records = 1000
     private static let bytes = 4 << 20
 

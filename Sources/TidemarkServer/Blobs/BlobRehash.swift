@@ -1,6 +1,6 @@
 public import TidemarkWire
 
-/// What was found where the blobs of a store were read back.
+/// The findings of a run that read the blobs of a store back.
 public struct BlobRehash: Hashable, Sendable {
     /// Damaged blobs that are listed, at most. All of them are counted.
     public static let listLimit = 1000
@@ -126,6 +126,7 @@ extension SyncServer {
         _ rehash: inout BlobRehash
     ) async throws {
         var (blob, isRemoved) = (blob, false)
+        var kept: StoredBlob?
         while let damage = try await damage(of: blob, in: scope, blobs) {
             // It may have gone since it was listed, or have been sent anew.
             guard let present = try await listed(blob.hash, in: scope, blobs) else { return }
@@ -133,11 +134,16 @@ extension SyncServer {
                 blob = present
                 continue
             }
-            if removingDamaged, damage != .unreadable {
+            // A blob that was not removed and is unchanged stays, because a `Date` does not hold to the millisecond
+            // what a broken clock wrote for its moment: each further attempt would end like the first.
+            if removingDamaged, damage != .unreadable, blob != kept {
                 // Bytes that were sent anew came at a later moment: they stay.
                 let moment = blob.seen.milliseconds.saturatingAdding(1)
                 isRemoved = try await blobs.remove(blob, in: scope, seenBefore: moment)
-                guard isRemoved else { continue }
+                guard isRemoved else {
+                    kept = blob
+                    continue
+                }
             }
             rehash.note(
                 DamagedBlob(scope: scope, hash: blob.hash, size: blob.size, damage: damage, isRemoved: isRemoved))

@@ -164,7 +164,7 @@ extension SyncServer {
                     rest = rest.dropFirst(some.count)
                     let isLast = received == upload.length && rest.isEmpty
                     guard isLast || piece.count == whole else { continue }
-                    // What fails is not tried again with the remainder.
+                    // A piece that fails is not tried again with the remainder.
                     let full = piece
                     piece = []
                     // Finishing a part makes it durable.

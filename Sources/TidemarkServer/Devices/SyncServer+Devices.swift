@@ -30,7 +30,7 @@ extension SyncServer {
         var standing = DeviceStanding(version: version, seen: configuration.moment())
         if version == nil, let oldest, known?.firstHeld.map({ oldest < $0 }) ?? true { standing.oldest = oldest }
         let words = report?.withoutRemedy
-        // One that tells of a remedy alone is from a device that tells nothing of itself.
+        // A report of a remedy alone is from a device that tells nothing of itself.
         let isSilent = report?.remedy != nil && words == DeviceReport()
         let isTold = try !isSilent && words.map { try $0.isNews(after: reader.report(of: device)) } ?? false
         let outcome = report?.remedy.flatMap { found?.remedy?.isNews($0) == true ? $0 : nil }
@@ -72,12 +72,12 @@ extension SyncServer {
     }
 }
 
-/// What a request tells of its device.
+/// The news of a device in its request.
 struct DeviceNews: Hashable, Sendable {
     var standing: DeviceStanding
     /// Its own word, where that is another one than before.
     var report: DeviceReport?
-    /// What came of the operator's remedy, where the store does not know it.
+    /// The outcome of the operator's remedy, where the store does not know it.
     var outcome: RemedyOutcome?
 }
 

@@ -50,7 +50,7 @@ package actor HookRunner {
         case behind(Scope)
     }
 
-    /// What the store does for a runner.
+    /// The calls of the store that a runner makes.
     private enum Work: String {
         case lead, look, read, keep
     }
@@ -288,7 +288,7 @@ package actor HookRunner {
             await self.hasEnded(notice.scope)
         }
         guard let (outcome, reason) = ended else { return }
-        // What is cut off here says nothing of the receiver; another node, or the next start, calls again.
+        // A call that this node cut off says nothing of the receiver; another node, or the next start, calls again.
         guard outcome == .taken || !Task.isCancelled else { return }
         let consequence = machine.ended(news.scope, outcome, at: instant, jitter: .random(in: 0 ... .max))
         noteStanding()
@@ -309,7 +309,7 @@ package actor HookRunner {
 
     private var isFull: Bool { running.count >= machine.settings.callsAtOnce + Self.leftCalls }
 
-    /// What is next. While too many calls have not ended that is nothing, until one of them has.
+    /// The next step. While too many calls have not ended, it is to wait until one of them has.
     private func nextStep() -> HookMachine.Step { isFull ? .wait(until: nil) : machine.next(at: instant) }
 
     /// Whether a call of the scope may begin. None begins before the last one has ended, also where that was left to

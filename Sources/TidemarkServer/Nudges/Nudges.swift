@@ -20,7 +20,7 @@ import TidemarkWire
 final class Nudges: Sendable {
     private struct State {
         var waiters: [Int: Waiter] = [:]
-        /// What each of them waits for.
+        /// The scopes that each of them waits for.
         var waited: [Int: Set<Scope>] = [:]
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
@@ -110,7 +110,7 @@ final class Nudges: Sendable {
     /// - Throws: `limit_out_of_range` where the waiter has as many scopes as a stream may have.
     func add(_ scope: Scope, to waiter: Waiter, _ limits: Limits) throws(Problem) {
         let isTaken = state.withLock { state in
-            // One that has ended meanwhile waits for nothing.
+            // A waiter that has ended meanwhile waits for nothing.
             guard let waited = state.waited[waiter.id] else { return true }
             guard waited.contains(scope) || waited.count < limits.streamScopes else { return false }
             state.insert(scope, for: waiter.id)

@@ -42,7 +42,7 @@ extension SyncServer {
         for access: Access
     ) async throws -> [UInt8] {
         let withheld = self.withheld(from: access)
-        // Who may only read by now is heard on a remedy of before all the same.
+        // A device that may only read by now is heard on an earlier remedy all the same.
         let spoken = access.remembered(device) ?? (report?.remedy == nil ? nil : device)
         let key = store.tokenKey
         let (bytes, news, remembered) = try await readScope(scope, for: access.principal) { reader in

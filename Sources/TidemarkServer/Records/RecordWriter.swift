@@ -125,7 +125,7 @@ struct RecordWriter {
         return versions
     }
 
-    /// The last state of a record, kept with its tombstone where an edit may bring the record back.
+    /// The last state of a record, kept with its tombstone where an edit may revive the record.
     private func lastState(
         _ current: Merge.Current?, _ operation: Operation, _ stamp: EditStamp
     ) -> LastState? {

@@ -16,7 +16,7 @@ final class KeptPages: Sendable {
         var withheld: WithheldEntities
     }
 
-    /// What tells two states of a scope's log apart, in a few bytes.
+    /// A few bytes that tell two states of a scope's log apart.
     struct Moment: Hashable {
         private let head, sweepFloor, retentionFloor: Version
         private let opening: Int64?
@@ -37,7 +37,8 @@ final class KeptPages: Sendable {
         var end: Version?
     }
 
-    /// Whoever comes first makes the page under the lock; the others wait about as long as they would have read.
+    /// The place of a page. The first reader makes it under the lock; the others wait about as long as they would have
+    /// read.
     private final class Slot: Sendable {
         let page = Guarded<Page?>(nil)
     }
@@ -57,7 +58,7 @@ final class KeptPages: Sendable {
         var made = 0
     }
 
-    /// What an entry is reckoned to take beside its rows.
+    /// The bytes that an entry is reckoned to take beside its rows.
     static let entryCost = 1024
 
     private let limit: Int
@@ -118,7 +119,7 @@ final class KeptPages: Sendable {
         return next.slot
     }
 
-    /// One that is larger than half of the limit is not kept.
+    /// Adds an entry, unless it is larger than half of the limit.
     private func add(_ entry: Entry, _ key: Key, _ entries: inout Entries) {
         guard entry.cost <= limit / 2 else { return }
         if entries.youngBytes + entry.cost > limit / 2 {

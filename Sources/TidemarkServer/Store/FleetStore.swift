@@ -12,7 +12,7 @@ public protocol FleetStore: Sendable {
 
 /// A question for devices. Conditions that are not set hold for every device.
 public struct FleetQuery: Hashable, Sendable {
-    /// What comes first. Devices that are alike in it come in the order of their scopes, users and names.
+    /// The order of the answer. Devices that are alike in it come in the order of their scopes, users and names.
     public enum Order: String, Hashable, Sendable, CaseIterable {
         /// Those that lack the most changes.
         case behind

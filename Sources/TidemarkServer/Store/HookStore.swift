@@ -19,8 +19,8 @@ package protocol HookStore: ChangeStore {
     /// The hook begins at the start: no head counts as told but those that are noted.
     func beginHookAtStart(_ hook: String) async throws
 
-    /// What was not told: of the scopes that are named (`nil`: of at most `limit` scopes behind one, in the order of
-    /// their names). Nothing of those that are erased.
+    /// The heads that were not told, of the scopes that are named (`nil`: of at most `limit` scopes behind one, in the
+    /// order of their names). Erased scopes have none.
     func untold(
         to hook: String, of scopes: [Scope]?, after scope: Scope?, limit: Int
     ) async throws -> [HookMachine.News]

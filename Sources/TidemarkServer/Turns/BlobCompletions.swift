@@ -1,7 +1,7 @@
 /// Parts that are read back, each once, however many requests wait for its end. Such a work has no limit of its own:
 /// each of those requests is a transfer (``BlobTransfers``) for as long as it lasts, its caller gone or not.
 final class BlobCompletions: Sendable {
-    /// Who waits, by the parts' places. The first is whoever began.
+    /// The waiting requests, by the parts' places. The first of them began the completion.
     private let waiting = Guarded<[Int64: [CheckedContinuation<Bool, any Error>]]>([:])
 
     /// How many wait for the part at a place.

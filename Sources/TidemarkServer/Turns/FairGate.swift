@@ -55,6 +55,9 @@ package final class FairGate: Sendable {
     /// Whether anybody waits before it.
     package var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
+    /// How many wait before it.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
     /// Runs a piece of work when its turn has come.
     ///
     /// - Throws: ``StoreUnavailable`` where too many wait; `CancellationError` where the caller goes away before; what

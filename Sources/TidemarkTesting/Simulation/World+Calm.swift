@@ -74,7 +74,7 @@ extension World {
         return quiet
     }
 
-    /// What a scope had no room for waits up to 15 minutes, or until somebody asks.
+    /// Syncs devices with edits that a scope had no room for: these wait up to 15 minutes, or until somebody asks.
     private func askAfterQuota() throws {
         for device in devices {
             let isPutOff = try device.file.queue.unsafeRead { db in
@@ -131,7 +131,7 @@ extension World {
         try? server.close()
     }
 
-    /// What keeps devices from being in sync with the server.
+    /// The reasons for which devices are not in sync with the server.
     private func leftovers() throws -> [String] {
         var found: [String] = []
         for device in devices {

@@ -36,7 +36,7 @@ extension World {
             try clone(devices[device % devices.count], to: devices[other % devices.count])
         case .setClock(let device, let offset):
             let device = devices[device % devices.count]
-            // What it has finished is old at once, and is not kept any longer.
+            // Its finished operations are old at once, and are not kept any longer.
             if offset - device.clockOffset >= Self.week { lostDevices.insert(device.number) }
             device.clockOffset = offset
             wrongClocks.insert(device.number)
@@ -126,7 +126,7 @@ extension World {
         oracle?.serverOpened()
     }
 
-    /// What it had committed is there; it is started again.
+    /// Starts the server again, with all that it had committed.
     func serverDied() {
         oracle?.readLog()
         oracle?.check { try restartServer() }
@@ -168,8 +168,8 @@ extension World {
         quiesce()
     }
 
-    /// What the app's own schema refuses, or a group cannot hold, and what a killed app leaves. A constraint of the
-    /// library's tables would keep the app from its own rows.
+    /// Whether the error is the app's own: its schema refuses a write, a group cannot hold it, or a killed app left it.
+    /// A constraint of the library's tables is none: it would keep the app from its own rows.
     static func isForgiven(_ error: any Error) -> Bool {
         if let error = error as? DatabaseError {
             return error.resultCode == .SQLITE_CONSTRAINT && error.message?.contains("tidemark_") != true

@@ -67,7 +67,7 @@ extension World {
         }
     }
 
-    /// What was asked is over, and every app asks whether it is.
+    /// Clears the remedies of all devices, and lets every app ask whether they go on.
     func clearRemedies() throws {
         for device in devices { try ask(.clear, of: device) }
         wakeAll()

@@ -19,7 +19,7 @@ extension World {
             quiesce()
             flow()
             guard comparisonCount - asked > app.parts.count else { continue }
-            oracle?.check { throw Violation("R22", "the server's sums are not those of its rows") }
+            oracle?.check { throw Violation("F2", "the server's sums are not those of its rows") }
         }
         try oracle?.report()
     }

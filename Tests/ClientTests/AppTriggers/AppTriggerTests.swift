@@ -79,7 +79,7 @@ struct AppTriggerTests {
             try await devices.first.rows("SELECT rowid FROM film_text WHERE film_text MATCH 'delta OR gamma'") == ["2"])
     }
 
-    @Test("what is edited here stays edited while a trigger writes to the same row")
+    @Test("an edit here stays one while a trigger writes to the same row")
     func edited() async throws {
         let devices = try await pair()
         try await expectEqual(devices)
@@ -133,7 +133,7 @@ struct AppTriggerTests {
         #expect(try await first.rows("SELECT items FROM box") == ["0"])
     }
 
-    @Test("what is orphaned with a scope comes back as it was, and nothing besides")
+    @Test("edits that are orphaned with a scope come back as they were, and nothing besides")
     func replayed() async throws {
         let devices = try await pair()
         try await expectEqual(devices)

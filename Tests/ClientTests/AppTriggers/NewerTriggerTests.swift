@@ -95,7 +95,7 @@ struct NewerTriggerTests {
     }
 
     @Test(
-        "what others deleted goes, also where a trigger forbids it or skips it",
+        "a row that others deleted goes, also where a trigger forbids it or skips it",
         arguments: ["BEFORE", "AFTER"], ["ABORT, 'stays'", "FAIL, 'stays'", "IGNORE"])
     func deleted(time: String, action: String) async throws {
         let (first, second) = try await pair([.table("note"), .table("item")])
@@ -109,7 +109,7 @@ struct NewerTriggerTests {
         #expect(try await first.count("note") == 1)
     }
 
-    @Test("what others wrote stands, also where a trigger skips it", arguments: ["INSERT", "UPDATE"])
+    @Test("others' values stand, also where a trigger skips them", arguments: ["INSERT", "UPDATE"])
     func skipped(event: String) async throws {
         let (first, second) = try await pair([.table("note"), .table("item")])
         try await second.sql("CREATE TRIGGER skips BEFORE \(event) ON note BEGIN SELECT RAISE(IGNORE); END")

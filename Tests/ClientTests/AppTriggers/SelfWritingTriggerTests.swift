@@ -102,7 +102,7 @@ struct SelfWritingTriggerTests {
     }
 
     @Test(
-        "What the user wrote reaches the other device, whatever a trigger makes of the row",
+        "The user's values reach the other device, whatever a trigger makes of the row",
         arguments: stories, [false, true])
     func captured(story: Story, isTemporary: Bool) async throws {
         let directory = try TestDirectory()
@@ -143,7 +143,7 @@ struct SelfWritingTriggerTests {
     }
 
     @Test(
-        "what others have deleted goes, although a trigger of the app's fails on it",
+        "a row that others have deleted goes, although a trigger of the app's fails on it",
         arguments: ["BEFORE", "AFTER"], [true, false])
     func archive(when: String, isSynced: Bool) async throws {
         let directory = try TestDirectory()

@@ -3,7 +3,7 @@ import TidemarkFuzzing
 
 @testable import Tidemark
 
-@Suite("Whatever a server answers, a device reads it or refuses it")
+@Suite("A device reads any answer of a server or refuses it")
 struct AnswerMutationTests {
     @Test("Every answer of the corpus", arguments: answers.map(\.name))
     func corpus(name: String) throws { try target(name).replay() }

@@ -43,7 +43,7 @@ struct ApplyTests {
         #expect(try await device.count("tidemark_applying") == 0)
     }
 
-    @Test("what the server sends is not captured, and the app's triggers run for it")
+    @Test("the server's rows are not captured, and the app's triggers run for them")
     func appTriggers() async throws {
         let device = try await Device(
             noteSchema + """

@@ -28,7 +28,7 @@ struct CascadeTests {
         "DELETE FROM t; DELETE FROM p", "UPDATE p SET id = 'P1'", "UPDATE p SET id = 'p9'",
     ]
 
-    @Test("what cannot travel stays", arguments: partings)
+    @Test("a row that cannot travel stays", arguments: partings)
     func unable(parting: String) async throws {
         let (first, second) = try await pair()
         try await second.sql(

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What answers change is told as patchsets of SQLite's session extension")
+@Suite("The app gets each answer's changes as patchsets of SQLite's session extension")
 struct ChangesetTests {
     private static let schema = """
         CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT, done INTEGER, photo BLOB);

@@ -179,7 +179,7 @@ struct AttachmentDownloadTests {
         #expect(device.blobs.count("GET") == asked + 1)
     }
 
-    @Test("what answers in the server's place, at a portal's login, is not taken for it")
+    @Test("the answer of a portal's login is not taken for the server's")
     func portal() async throws {
         let bytes = PhotoDevice.bytes(40_000)
         let (device, thumb) = try await world(bytes, column: "thumb")
@@ -195,7 +195,7 @@ struct AttachmentDownloadTests {
         try await device.transfer { try device.files.data(for: thumb) == Data(bytes) }
     }
 
-    @Test("what no row names is not fetched")
+    @Test("a blob that no row names is not fetched")
     func unnamed() async throws {
         let device = try await PhotoDevice.alone()
         let reference = try #require(BlobReference(hash: String(repeating: "a", count: 64), size: 5))

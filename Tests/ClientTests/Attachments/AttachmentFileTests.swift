@@ -285,7 +285,7 @@ struct AttachmentFileTests {
         let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
         try await device.sync()
         try await device.files.transfer()
-        try await device.writer.write { db in _ = try SyncEngine.uninstall(from: db) }
+        try await device.writer.write { db in _ = try SyncEngine.uninstall(db) }
         #expect(try await device.count("sqlite_master WHERE name LIKE 'tidemark%'") == 0)
         #expect(device.files.url(for: photo) != nil)
     }

@@ -43,7 +43,7 @@ struct AttachmentQueueTests {
         #expect(try await device.state(of: photo) == .uploaded)
     }
 
-    @Test("what the user looks at takes the place of what travels by itself, at its next part")
+    @Test("a blob that the user looks at takes the place of one that travels by itself, at its next part")
     func priority() async throws {
         let device = try await PhotoDevice.alone { $0.parallelTransfers = 1 }
         let large = try await device.add(PhotoDevice.bytes(200_000), to: "n1")

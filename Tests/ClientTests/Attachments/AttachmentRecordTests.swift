@@ -157,7 +157,7 @@ struct AttachmentRecordTests {
         #expect(try await !device.files.evict(photo))
     }
 
-    @Test("what was sent of a quarantined row is known as sent for as long as that is quarantined")
+    @Test("a blob that was sent of a quarantined row is known as sent for as long as that is quarantined")
     func quarantinedLong() async throws {
         let (first, blobs, photo) = try await quarantined()
         try await first.files.transfer()
@@ -190,7 +190,7 @@ struct AttachmentRecordTests {
         let cases = [(now - 1000, true), (now - 8 * 86_400_000, false), (now + 86_400_000, false), (nil, true)]
         for (time, isStored) in cases {
             blob.offers = time != nil
-            blob.note(storedAt: time, now: now)
+            blob.noteStored(at: time, now: now)
             #expect(blob.isStored == isStored && blob.isDoubted == !isStored)
             #expect(blob.task(isHere: true) == (isStored ? nil : .upload))
         }

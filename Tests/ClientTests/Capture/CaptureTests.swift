@@ -149,7 +149,7 @@ struct CaptureTests {
         #expect(try await device.marked("note").count == 3)
     }
 
-    @Test("what a savepoint rolled back leaves no mark")
+    @Test("an edit that a savepoint rolled back leaves no mark")
     func savepoint() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql(

@@ -38,6 +38,20 @@ struct FirstCaptureTests {
         try await devices.expectNothingWaits(device)
     }
 
+    @Test("a row that is noted by itself and edited before it was compared is pending once")
+    func pendingOnce() async throws {
+        let device = try await Device(
+            """
+            CREATE TABLE pair (a TEXT, b TEXT, title TEXT, PRIMARY KEY (a, b));
+            INSERT INTO pair VALUES ('1', '1', 'x'), ('1', '2', 'y');
+            """, tables: ["pair"])
+        _ = try await device.installed()
+        #expect(try await device.count("tidemark_inferred WHERE kind = 4") == 2)
+        try await device.sql("UPDATE pair SET title = 'edited' WHERE b = '1'")
+        let status = try await device.engine().status()
+        #expect(status.pending == 2 && status.rows.outgoing == 2)
+    }
+
     @Test("edits made while they wait follow them to a server that has nothing")
     func edited() async throws {
         let device = try await device("first")

@@ -105,7 +105,7 @@ struct PreexistingRowTests {
         #expect(try await first.rows(Self.rows).first == #""food"|"Food"|"red""#)
     }
 
-    @Test("what was edited before the first sync is an edit of the server's row")
+    @Test("a row that was edited before the first sync has an edit of the server's row")
     func editedSince() async throws {
         let first = try await device("first")
         try await first.sync()
@@ -214,7 +214,7 @@ struct PreexistingRowTests {
         try await expectConfirmed(newer, newest)
     }
 
-    @Test("what others commit between the comparison and the sending stands, and is listed", arguments: [false, true])
+    @Test("a commit of others between the comparison and the sending stands, and is listed", arguments: [false, true])
     func overtaken(isEdited: Bool) async throws {
         let late = try await device("late")
         await late.wire.loseRequest()

@@ -7,7 +7,7 @@ import TidemarkTesting
 
 @testable import Tidemark
 
-@Suite("What a REPLACE evicts is captured, by whatever index it is evicted (I13)")
+@Suite("Rows that a REPLACE evicts are captured, whichever index evicts them (I13)")
 struct ReplaceEvictionTests {
     enum Eviction: String, CaseIterable, Sendable {
         case expression, conditional, commented, defaulted, defaultedUpdate, defaultedByConstraint, newIndex, newPartial

@@ -249,7 +249,7 @@ struct ConflictTests {
         let device = try await Device(noteSchema, tables: ["note"])
         let list = try await device.writer.write { db in
             for index in 0..<5 {
-                try Conflicts.note(
+                try Conflicts.add(
                     db,
                     Conflict(
                         id: 0, scope: "w:1", entity: "note", record: "n\(index)", rule: .manual,
@@ -259,7 +259,7 @@ struct ConflictTests {
                         isOpen: index == 0, noticedAt: Date(milliseconds: 1)))
             }
             try db.execute(sql: "UPDATE tidemark_conflict SET id = id + 20000 WHERE id > 3")
-            try Conflicts.note(
+            try Conflicts.add(
                 db,
                 Conflict(
                     id: 0, scope: "w:1", entity: "note", record: "n9", rule: .manual, fields: [],

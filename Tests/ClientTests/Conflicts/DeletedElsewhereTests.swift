@@ -84,7 +84,7 @@ struct DeletedElsewhereTests {
         #expect(try await here.count("note") == 1)
     }
 
-    @Test("what a fresh snapshot does not hold any more is kept too")
+    @Test("a row that a fresh snapshot does not hold any more is kept too")
     func snapshot() async throws {
         let (here, engine, _) = try await pair()
         await here.wire.next { request, _ in

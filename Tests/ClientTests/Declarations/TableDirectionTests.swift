@@ -60,7 +60,7 @@ struct TableDirectionTests {
         #expect(try await device.rows("SELECT * FROM country ORDER BY id") == before)
     }
 
-    @Test("what an insert that is undone takes with it by the schema's own rule is an edit, and travels")
+    @Test("a row that an undone insert takes with it by the schema's own rule is an edit, and travels")
     func cascades() async throws {
         try await commitCountries()
         let device = try await device("a")
@@ -96,7 +96,7 @@ struct TableDirectionTests {
         #expect(try await engine.rejectedOperations().isEmpty)
     }
 
-    @Test("what is only pushed reaches the server's own programs and no other device")
+    @Test("rows that are only pushed reach the server's own programs and no other device")
     func pushOnly() async throws {
         let (here, there) = (try await device("a"), try await device("b"))
         try await here.sql("INSERT INTO report VALUES ('r1', 'secret of a')")

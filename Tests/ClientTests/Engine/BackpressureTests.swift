@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What a server asks of a device: to wait, and to send less (W80, W81)")
+@Suite("A server asks a device to wait, and to send less (W80, W81)")
 struct BackpressureTests {
     /// Runs one exchange that is answered so, and gives the seconds that the device then waits.
     private func wait(_ status: Int, _ headers: [String: String]) async throws -> Double? {
@@ -49,7 +49,7 @@ struct BackpressureTests {
         #expect(wait <= 15 * 60 && wait > 15 * 60 - Self.slack)
     }
 
-    @Test("What cannot be read asks for nothing", arguments: ["-5", "soon", ""])
+    @Test("A Retry-After that cannot be read asks for no wait", arguments: ["-5", "soon", ""])
     func unreadable(header: String) async throws {
         let wait = try #require(try await wait(503, ["Retry-After": header]))
         #expect(wait <= 3)

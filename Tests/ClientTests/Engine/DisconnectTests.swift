@@ -110,7 +110,7 @@ struct DisconnectTests {
         try await device.sync()
         #expect(try await device.engine().status().rows.unable == 1)
         await #expect(throws: SyncError.self) { try await device.engine().disconnectAndRemove() }
-        let removed = try await device.writer.write { db in try SyncEngine.uninstall(from: db) }
+        let removed = try await device.writer.write { db in try SyncEngine.uninstall(db) }
         #expect(removed.unsent.isEmpty && removed.libraryTables > 20)
         #expect(try await device.count("note") == 3)
     }
@@ -118,15 +118,15 @@ struct DisconnectTests {
     @Test("a file without the library is left alone, and one with it keeps its rows")
     func uninstalled() async throws {
         try await device.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
-        await #expect(throws: SyncError.self) { try await device.writer.write { try SyncEngine.uninstall(from: $0) } }
+        await #expect(throws: SyncError.self) { try await device.writer.write { try SyncEngine.uninstall($0) } }
         try await device.sql("CREATE TRIGGER tidemark_own AFTER DELETE ON note BEGIN SELECT 1; END")
         let removed = try await device.writer.write { db in
-            try SyncEngine.uninstall(from: db, discardingUnsent: true)
+            try SyncEngine.uninstall(db, discardingUnsent: true)
         }
         #expect(removed.triggers > 3 && removed.libraryTables > 20)
         // The app's own trigger stays, whatever its name begins with.
         #expect(try await objects() == ["\"tidemark_own\""])
         #expect(try await device.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"mine\"", "\"n2\"|\"a\""])
-        #expect(try await device.writer.write { try SyncEngine.uninstall(from: $0) } == UninstallReport())
+        #expect(try await device.writer.write { try SyncEngine.uninstall($0) } == UninstallReport())
     }
 }

@@ -106,7 +106,7 @@ struct EarlyRequestTests {
         #expect(try await here.count("tidemark_known_version") == 0)
     }
 
-    @Test("what an early request carried goes again under its own keys where it is lost")
+    @Test("the operations of an early request go again under their own keys where it is lost")
     func lost() async throws {
         let (here, there) = try await pair()
         let first = await here.wire.bodies.count

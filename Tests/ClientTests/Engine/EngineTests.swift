@@ -279,7 +279,7 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 2)
     }
 
-    @Test("what wakes a scope while its request is out costs one request more, however often", .hangLimit)
+    @Test("a scope that is woken while its request is out sends one request more, however often", .hangLimit)
     func wokenTwice() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -299,7 +299,7 @@ struct EngineTests {
         #expect(await device.wire.bodies.map { $0.contains("\"number\":") } == [false, false, true])
     }
 
-    @Test("what a sync by hand could not send the running engine sends after the wait", .hangLimit)
+    @Test("the running engine sends after the wait what a sync by hand could not send", .hangLimit)
     func failedBesides() async throws {
         let pair = try await Pair()
         let (device, other) = (pair.here, pair.there)

@@ -140,7 +140,7 @@ struct BackfillCatchUpTests {
         return answer
     }
 
-    @Test("what only goes up, and events that have left the server, stay when their table is fetched anew")
+    @Test("rows that only go up, and events that have left the server, stay when their table is fetched anew")
     func onlyHere() async throws {
         let server = try Device.server(in: directory, entities: Self.entities)
         let tables = ["report", "audit", "page"]
@@ -153,7 +153,7 @@ struct BackfillCatchUpTests {
         try await engine(device, tables).syncNow()
         // Whole tables are noted where what came for them was passed over.
         try await device.writer.write { db in
-            for table in ["report", "audit"] { try Backfills.note(db, entity: table, fields: nil, Device.scope) }
+            for table in ["report", "audit"] { try Backfills.enqueue(db, entity: table, fields: nil, Device.scope) }
         }
         for _ in 0..<2 {
             // The audit's entries have aged; the reports' page is empty anyway.

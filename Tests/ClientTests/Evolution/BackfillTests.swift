@@ -56,7 +56,7 @@ struct BackfillTests {
         #expect(try await device.engine().syncNow().roundTrips == 1)
     }
 
-    @Test("what the migration filled in gives way to the server's values, and is sent where it has none")
+    @Test("a migration's values give way to the server's, and are sent where it has none")
     func fill() async throws {
         let directory = try TestDirectory()
         let (new, old, server) = try await fleet(directory)

@@ -4,7 +4,7 @@ import TidemarkServer
 
 @testable import Tidemark
 
-@Suite("What a migration puts into a new column never goes over what others wrote there (F5, I4)")
+@Suite("A migration's values of a new column never overwrite what others wrote there (F5, I4)")
 struct NewColumnTests {
     /// What this device had done before its app was replaced.
     enum Before: String, CaseIterable, Sendable {

@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What a server has no room for in its answer is fetched, or comes again")
+@Suite("A record that an answer has no room for is fetched, or comes again")
 struct AnswerLimitTests {
     /// Two devices with six notes of 10 KB each, on a server that tells two of them at once.
     private func devices(_ note: EntityDeclaration = .state("note")) async throws -> (a: Device, b: Device) {

@@ -209,7 +209,7 @@ struct RecordFetchTests {
         #expect(try await device.count("tidemark_refetch") == 0)
     }
 
-    @Test("what the server will not tell it is not asked again")
+    @Test("a record that the server will not tell is not asked for again")
     func refused() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory, entities: [.state("note", direction: .push)])

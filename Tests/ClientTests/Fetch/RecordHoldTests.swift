@@ -156,7 +156,7 @@ struct RecordHoldTests {
         #expect(try await isGone(device))
     }
 
-    @Test("what a process held when it ended goes with the next engine, and its edits first", .hangLimit)
+    @Test("a hold of a process that has ended goes with the next engine, and its edits first", .hangLimit)
     func forgotten() async throws {
         let (world, device) = try await start()
         var engine = try device.engine()
@@ -235,7 +235,7 @@ struct RecordHoldTests {
         #expect(try await isGone(device))
     }
 
-    @Test("what another engine has taken away comes back with the next sync, and goes with the hold")
+    @Test("a held record that another engine has taken away comes back with the next sync, and goes with the hold")
     func takenAway() async throws {
         let (world, device) = try await start()
         defer { withExtendedLifetime(world) {} }

@@ -29,7 +29,7 @@ struct BrokenFileTests {
     }
 
     @Test(
-        "What SQLite says is told by its code alone",
+        "An error tells SQLite's code, and neither its message nor its SQL",
         arguments: [
             (ResultCode.SQLITE_FULL, "database or disk is full", "room"),
             (.SQLITE_BUSY, "database is locked", "program"),

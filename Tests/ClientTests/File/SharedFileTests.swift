@@ -250,10 +250,10 @@ struct SharedFileTests {
         try await poll { try await app.lease()?.holder == "app" }
     }
 
-    @Test("A call for news is not lost between the loss of the turn and the end of what was under way")
-    func calledBetween() async throws {
-        let running = app.run()
-        defer { running.cancel() }
+    /// Waits until the app has synced, and has its next request wait for the gate and then fail.
+    ///
+    /// - Returns: the gate, and how many requests there were before.
+    private func holdNextRequest() async throws -> (gate: AsyncMutex, before: Int) {
         try await poll { try await app.engine.status().lastSync != nil }
         let gate = AsyncMutex()
         await gate.lock()
@@ -261,7 +261,14 @@ struct SharedFileTests {
             await gate.lock()
             throw Wire.Lost()
         }
-        let before = await app.wire.requests.count
+        return (gate, await app.wire.requests.count)
+    }
+
+    @Test("A call for news is not lost between the loss of the turn and the end of what was under way")
+    func calledBetween() async throws {
+        let running = app.run()
+        defer { running.cancel() }
+        let (gate, before) = try await holdNextRequest()
         try await app.insert("n1")
         try await poll { await app.wire.requests.count > before }
         try await occupy(by: "other")
@@ -304,14 +311,7 @@ struct SharedFileTests {
     func calledAndCutOff() async throws {
         let running = app.run()
         defer { running.cancel() }
-        try await poll { try await app.engine.status().lastSync != nil }
-        let gate = AsyncMutex()
-        await gate.lock()
-        await app.wire.next { _, _ in
-            await gate.lock()
-            throw Wire.Lost()
-        }
-        let before = await app.wire.requests.count
+        let (gate, before) = try await holdNextRequest()
         await app.engine.wake()
         try await poll { await app.wire.requests.count > before }
         // It looks at the file meanwhile, and has its turn.

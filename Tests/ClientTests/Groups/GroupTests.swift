@@ -232,7 +232,7 @@ struct GroupTests {
         #expect(try await here.count("transfer") == 0)
     }
 
-    @Test("what a cascade, a REPLACE or a trigger does in the block belongs to the group; savepoints undone do not")
+    @Test("edits of a cascade, a REPLACE or a trigger in the block belong to the group; savepoints undone do not")
     func indirect() async throws {
         let (here, there) = try await world()
         try await here.sql(

@@ -7,7 +7,7 @@ import TidemarkServer
 @Suite("A record comes under an id that another row has here")
 struct IDCollisionTests {
     /// The app's schema refuses what was edited under the old id; the edit was on its way to another scope.
-    @Test("what the schema refuses of its edits waits in the scope that it leaves, and is sent as the move that it is")
+    @Test("an edit that the schema refuses waits in the scope that it leaves, and is sent as the move that it is")
     func refused() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d")

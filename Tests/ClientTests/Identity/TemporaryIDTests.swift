@@ -156,7 +156,7 @@ struct TemporaryIDTests {
         #expect(try await here.count("tidemark_shadow_order") == 0)
     }
 
-    @Test("what names a refused record waits, visibly, and goes on when that one does")
+    @Test("a row that names a refused record waits, visibly, and goes on when that one does")
     func refusedParent() async throws {
         let directory = try TestDirectory()
         var limits = Limits()
@@ -282,7 +282,7 @@ struct TemporaryIDTests {
         for device in [here, there] { try await device.expectNoTemporaryIDs() }
     }
 
-    @Test("what cannot be put together is refused with what to change")
+    @Test("ids and references that a table cannot have are refused with what to change")
     func impossible() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory, entities: [.state("pair", ids: .server)])

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What a server has no room for waits on the device, and everything else goes on (I14)")
+@Suite("An edit that the server has no room for waits on the device, and all others go on (I14)")
 struct DeferredEditTests {
     private let directory: TestDirectory
     private let store: any ChangeStore
@@ -39,7 +39,7 @@ struct DeferredEditTests {
         #expect(error?.code == .quotaExceeded && error?.recovery == .wait, sourceLocation: place)
     }
 
-    @Test("what refers to a record without room waits with it, also where each is answered in a request of its own")
+    @Test("a row that names a record without room waits with it, also where each is in a request of its own")
     func dependants() async throws {
         var limits = Limits()
         (limits.scopeRows, limits.pushBytes) = (1, 1)
@@ -63,7 +63,7 @@ struct DeferredEditTests {
     }
 
     @Test(
-        "what is made for a record that waits for room waits with it, under whatever kind of id",
+        "a row that is made for a record without room waits with it, under whatever kind of id",
         .records("queue deferred, dropped"),
         arguments: [true, false])
     func laterDependants(isTemporary: Bool) async throws {
@@ -98,7 +98,7 @@ struct DeferredEditTests {
 
     private let titles = "SELECT id, title FROM note ORDER BY id"
 
-    @Test("what has no room stays on screen and is counted; edits, deletes and pulls pass")
+    @Test("a record without room stays on screen and is counted; edits, deletes and pulls pass")
     func waits() async throws {
         let (a, b) = try await devices()
         let posts = await a.wire.bodies.count

@@ -60,7 +60,7 @@ struct OutboxBatcherOrderTests {
         #expect(try await device.count("tidemark_shadow_task") == 0)
     }
 
-    @Test("what was sealed before the app started again is answered before anything that refers to it is sealed")
+    @Test("a record that was sealed before a restart is answered before anything that refers to it is sealed")
     func otherLane() async throws {
         let (device, server) = try await device()
         try await device.sql("INSERT INTO project VALUES ('bad', '')")
@@ -75,7 +75,7 @@ struct OutboxBatcherOrderTests {
         #expect(try await served(server) == ["project|bad|NULL", "task|1|bad"])
     }
 
-    @Test("what is inserted while its parent is on its way waits with it, though the parent is looked at later")
+    @Test("a row that is inserted while its parent is on its way waits, though the parent is looked at later")
     func inFlight() async throws {
         let (device, server) = try await device()
         try await device.sql("INSERT INTO project VALUES ('bad', ''); INSERT INTO task VALUES (1, 'bad', 'below')")
@@ -173,7 +173,7 @@ struct OutboxBatcherOrderTests {
     }
 
     @Test(
-        "what refers to a record that waits for an id waits with it, until that one goes or is gone",
+        "a row that names a record without an id waits with it, until that one goes or is gone",
         .records(
             "block none, blocked awaitingID", "block awaitingID, released", "queue idle, released",
             "queue queued, blocked awaitingID"))
@@ -204,7 +204,7 @@ struct OutboxBatcherOrderTests {
         #expect(try await served(server) == ["remark|r|1", "remark|s|2", "task|1|NULL"])
     }
 
-    @Test("what is replayed after a loss blocks what depends on it, and nothing else")
+    @Test("an edit that is replayed after a loss blocks those that depend on it, and no others")
     func replayed() async throws {
         let (device, _) = try await device()
         try await device.sql("INSERT INTO project VALUES ('p', 'lost')")
@@ -224,7 +224,7 @@ struct OutboxBatcherOrderTests {
         #expect(try await device.count("tidemark_shadow_remark") == 0)
     }
 
-    @Test("what an edit waited for is forgotten with the edit")
+    @Test("the cause of an edit's wait is forgotten with the edit")
     func forgotten() async throws {
         let (here, server) = try await device()
         let there = try await Device(Self.schema, tables: Self.tables, server: server)

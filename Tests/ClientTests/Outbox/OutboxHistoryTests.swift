@@ -96,7 +96,7 @@ struct OutboxHistoryTests {
         #expect(try await a.rows("SELECT first, last FROM tidemark_history") == ["1|64"])
     }
 
-    @Test("What the app may decide about, and what is without a verdict, is in no block")
+    @Test("An operation without a verdict, or one that the app may decide about, is in no block")
     func stays() async throws {
         let server = try Device.server(
             in: TestDirectory(), rules: [EntityRule("note") { _ in .reject(code: "no_way", detail: "No.") }])

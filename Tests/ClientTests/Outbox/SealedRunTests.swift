@@ -111,7 +111,7 @@ struct SealedRunTests {
         #expect(try await device.count(Self.lacked) == Self.count)
     }
 
-    @Test("what was written while nothing was captured is no part of what was sent")
+    @Test("a write while nothing was captured is no part of what was sent")
     func uncaptured() async throws {
         let (device, _) = try await sealed()
         let schema = try await device.installed()

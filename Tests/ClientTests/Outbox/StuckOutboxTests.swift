@@ -136,7 +136,7 @@ struct StuckOutboxTests {
     }
 
     @Test(
-        "what goes with a discarded row by ON DELETE goes everywhere",
+        "a row that goes with a discarded one by ON DELETE goes everywhere",
         .records("C8 editIsKept", "queue queued, released", "block rejectedParent, released"))
     func discardCascades() async throws {
         let device = try await Device(

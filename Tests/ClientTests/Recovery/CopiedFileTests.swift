@@ -158,7 +158,7 @@ struct CopiedFileTests {
         try await expectSame([first, second])
     }
 
-    @Test("what a clone made anew, on top of a delete whose answer the other copy got, is a new record")
+    @Test("a record that a clone made anew, on a delete whose answer the other copy got, is a new one")
     func madeAnew() async throws {
         let (_, first, second) = try await clones(
             of: "INSERT INTO note(id, title, body) VALUES ('n1', 'a', 'b')",

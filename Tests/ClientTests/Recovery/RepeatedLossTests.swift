@@ -4,7 +4,7 @@ import TidemarkServer
 
 @testable import Tidemark
 
-@Suite("What gave way in one recovery does not come first in the next, nor do rows that nobody wrote (I5, I11)")
+@Suite("Edits that gave way in one recovery do not come first in the next, nor do rows that nobody wrote (I5, I11)")
 struct RepeatedLossTests {
     private static let rows = "SELECT id, title, body FROM note ORDER BY id"
     /// An app that comes with rows.
@@ -32,7 +32,7 @@ struct RepeatedLossTests {
         #expect(try await a.engine().verify().isClean)
     }
 
-    @Test("what had come later wins after a second loss too, whoever was back first", arguments: [true, false])
+    @Test("the later edit wins after a second loss too, whoever was back first", arguments: [true, false])
     func twice(aFirst: Bool) async throws {
         let (server, a, b) = try await RestorableServer.pairWithLaterEdit()
         for _ in 0..<2 {

@@ -17,7 +17,7 @@ struct RestoredServerTests {
         #expect(try await server.leftovers() == 0)
     }
 
-    @Test("what was answered, what was on its way and what was not sent yet all come back", arguments: [true, false])
+    @Test("edits that were answered, on their way or not sent yet all come back", arguments: [true, false])
     func restored(hasGrown: Bool) async throws {
         let (server, a, b) = try await RestorableServer.pair(
             sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old'), ('n3', 'old')")
@@ -55,7 +55,7 @@ struct RestoredServerTests {
         #expect(try await server.head() == head)
     }
 
-    @Test("what had come later wins again, whoever is back first", arguments: [true, false])
+    @Test("the later edit wins again, whoever is back first", arguments: [true, false])
     func order(aFirst: Bool) async throws {
         let (server, a, b) = try await RestorableServer.pairWithLaterEdit()
         try await server.restore()
@@ -64,7 +64,7 @@ struct RestoredServerTests {
         #expect(try await a.rows("SELECT title, body FROM note") == ["\"later\"|\"a\""])
     }
 
-    @Test("what is edited while a scope is filled after a loss does not keep the rest of a row that nobody replays")
+    @Test("an edit while a scope is filled after a loss does not keep the rest of a row that nobody replays")
     func editedWhileFilled() async throws {
         let long = String(repeating: "x", count: 200)
         let (server, a, b) = try await RestorableServer.pair(
@@ -88,7 +88,7 @@ struct RestoredServerTests {
         #expect(try await engine.verify().isClean)
     }
 
-    @Test("what was finished in a scope is kept until that scope has heard from its server")
+    @Test("finished edits of a scope are kept until that scope has heard from its server")
     func keptByScope() async throws {
         let server = try RestorableServer()
         let a = try await server.device("a")
@@ -102,7 +102,7 @@ struct RestoredServerTests {
         #expect(try await a.count("tidemark_operation") == 0)
     }
 
-    @Test("what was taken before the first page of a filling comes back, where the page is another history's")
+    @Test("edits taken before the first page of a filling come back, where the page is another history's")
     func firstPage() async throws {
         let (server, a, b) = try await RestorableServer.pair()
         try await server.backUp()
@@ -117,7 +117,7 @@ struct RestoredServerTests {
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
-    @Test("what was taken comes back though the token may only read when the loss is found", arguments: [false, true])
+    @Test("taken edits come back though the token may only read when the loss is found", arguments: [false, true])
     func onlyReading(hasGrown: Bool) async throws {
         let (server, a, b) = try await RestorableServer.pair()
         try await server.backUp()
@@ -194,7 +194,7 @@ struct RestoredServerTests {
         for device in [a, b] { #expect(try await device.count("note") == 0) }
     }
 
-    @Test("what refers to a record that was deleted after a loss lets go of it, where the device had lost nothing (I4)")
+    @Test("a row lets go of a record that was deleted after a loss, where the device had lost nothing (I4)")
     func deletedParent() async throws {
         let family = """
             CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT);
@@ -323,7 +323,7 @@ struct RestoredServerTests {
         CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT REFERENCES note(id));
         """
 
-    @Test("what is replayed needs its parents by their new numbers", arguments: [false, true])
+    @Test("a replayed edit needs its parents by their new numbers", arguments: [false, true])
     func needs(isPutOff: Bool) async throws {
         let server = try RestorableServer()
         let a = try await server.device("a", schema: Self.family)

@@ -4,7 +4,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What a tool without the app knows of a file's tables")
+@Suite("The tables that a file declares to a tool without the app")
 struct DeclaredTablesTests {
     private let tables: [SyncedTable] = [
         .table("item", scope: .column("w", prefix: "w:"), keepsDeleted: .seconds(60)),

@@ -35,7 +35,7 @@ struct LibraryTableTests {
         #expect(found == listed)
     }
 
-    @Test("what follows an event has the columns by which it is found")
+    @Test("the tables that follow an event have the columns by which it is found")
     func events() {
         for table in LibraryTable.following(.rename) { #expect(table.columns.isSuperset(of: [.entity, .record])) }
         for table in LibraryTable.following(.scopeRemoval) { #expect(table.columns.contains(.scope)) }

@@ -54,7 +54,7 @@ struct SchemaCopyTests {
             try db.execute(sql: statements + "INSERT INTO note VALUES ('1', 'mine')")
             #expect(try SyncStatus(db, scopes: [Device.scope]).pending == 0)
             #expect(try FileInspection(db).warnings.count == 1)
-            let removed = try SyncEngine.uninstall(from: db)
+            let removed = try SyncEngine.uninstall(db)
             #expect(removed.triggers > 5 && removed.libraryTables > 20 && removed.tables == [])
             #expect(try objects(db) == 0)
             #expect(try String.fetchOne(db, sql: "SELECT title FROM note") == "mine")
@@ -87,7 +87,7 @@ struct SchemaCopyTests {
         try await file.write { db in
             try db.execute(sql: table)
             let before = try Row.fetchAll(db, sql: "SELECT * FROM sqlite_master")
-            #expect(throws: SyncError.self) { try SyncEngine.uninstall(from: db) }
+            #expect(throws: SyncError.self) { try SyncEngine.uninstall(db) }
             #expect(throws: SyncError.self) { try FileInspection(db) }
             #expect(try Row.fetchAll(db, sql: "SELECT * FROM sqlite_master") == before)
         }

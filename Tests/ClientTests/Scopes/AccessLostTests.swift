@@ -75,7 +75,7 @@ struct AccessLostTests {
         #expect(try await device.isConfirmed())
     }
 
-    @Test("what cannot be replayed stays in the list with its reason, until the app lets go of it")
+    @Test("an edit that cannot be replayed stays in the list with its reason, until the app lets go of it")
     func notReplayed() async throws {
         let (world, device) = try await start()
         try await device.sql("UPDATE item SET title = 'mine' WHERE id = 'i'; UPDATE item SET slug = 's' WHERE id = 'j'")
@@ -217,7 +217,7 @@ struct AccessLostTests {
         running.cancel()
     }
 
-    @Test("what wakes a scope while a request is out has refused edits sent again by the next one")
+    @Test("a scope that is woken while a request is out sends refused edits again with the next one")
     func wokenWhileRefused() async throws {
         let (device, pen) = try await reader()
         try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")

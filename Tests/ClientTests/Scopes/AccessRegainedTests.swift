@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What was orphaned is replayed as it was meant, and takes no record with it (I7, T24, T25)")
+@Suite("Orphaned edits are replayed as they were meant, and take no record with them (I7, T24, T25)")
 struct AccessRegainedTests {
     private static let refusal = EntityRule("item") { edit in
         edit.scope == "w:b" && !edit.isDelete ? .reject(code: "not_here", detail: "d") : .accept
@@ -122,7 +122,7 @@ struct AccessRegainedTests {
     }
 
     @Test(
-        "what is being replayed to a restored server is orphaned when the access goes, and comes back with it",
+        "an edit under replay to a restored server is orphaned when the access goes, and comes back with it",
         arguments: [false, true])
     func replaying(afterSnapshot: Bool) async throws {
         let server = try RestorableServer()
@@ -192,7 +192,7 @@ struct AccessRegainedTests {
         try await device.writer.write { db in
             for scope in ["w:a", "w:b"] as [Scope] {
                 let field = Conflict.Field(name: "title", mine: "x", theirs: "y", result: "y")
-                try Conflicts.note(
+                try Conflicts.add(
                     db,
                     Conflict(
                         id: 0, scope: scope, entity: "item", record: "i", rule: .lastWriteWins, fields: [field],

@@ -6,7 +6,7 @@ import TidemarkWire
 @testable import Tidemark
 @testable import TidemarkServer
 
-@Suite("What was erased on the server")
+@Suite("A scope that was erased on the server")
 struct ErasedScopeTests {
     @Test("an erased scope takes its rows, orphans what was not sent, and revives nothing")
     func scope() async throws {

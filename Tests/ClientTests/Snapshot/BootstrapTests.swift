@@ -122,7 +122,7 @@ struct BootstrapTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("what is written while the snapshot is scanned comes behind it", arguments: [true, false])
+    @Test("a write while the snapshot is scanned comes behind it", arguments: [true, false])
     func underWrites(isEmpty: Bool) async throws {
         let directory = try TestDirectory()
         let server = try await Self.server(in: directory)

@@ -74,7 +74,7 @@ struct SnapshotSwapTests {
             changes.upsert("note", id: "n5", ["body": "theirs"])
             changes.upsert("note", id: "s1", ["body": "theirs"])
         }
-        // Nothing can be pushed before the swap: what is drawn over the new rows is what was edited here.
+        // Nothing can be pushed before the swap: the new rows are overlaid by what was edited here.
         await device.wire.loseRequest()
         let engine = try device.engine(Base.small())
         await #expect(throws: SyncError.self) { try await engine.syncNow() }

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("What was refused, and what met other edits, can be followed", .hangLimit)
+@Suite("The app can follow the lists of refused edits and of conflicts", .hangLimit)
 struct ObservedListTests {
     @Test("a refused edit comes up in the list, and goes when it is let go of")
     func rejected() async throws {

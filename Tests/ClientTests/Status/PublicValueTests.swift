@@ -108,6 +108,51 @@ struct PublicValueTests {
         #expect(report.description.contains("and more differ"))
     }
 
+    @Test("A record's state and an attachment's are told in a sentence, with the reason on one line")
+    func states() {
+        let records: [(RecordState, String)] = [
+            (.confirmed, "As on the server."), (.pending, "Edited here, not sent yet."),
+            (.sent, "Sent without a verdict."), (.rejected(reason: "Too\nfar."), #"Rejected: Too\u000afar."#),
+            (.blocked(reason: "It waits for tag g1."), "Blocked: It waits for tag g1."),
+            (.undecided, "In an open conflict."), (.inferred, "Changed here, and no trigger saw it."),
+            (.quarantined(reason: "UNIQUE failed."), "Kept outside its table: UNIQUE failed."),
+        ]
+        for (state, sentence) in records { #expect(state.description == sentence) }
+        let attachments: [(AttachmentState, String)] = [
+            (.local, "Here, and not on the server yet."), (.uploading(sent: 1), "Being uploaded, 1 byte so far."),
+            (.uploaded, "Here and on the server."), (.remote, "On the server, and not here."),
+            (.awaited, "Not uploaded yet by the device that has it."),
+            (.downloading(received: 400), "Being downloaded, 400 bytes so far."), (.here, "Here, from the server."),
+            (.failed(.fileDamaged), "Failed with file_damaged."),
+        ]
+        for (state, sentence) in attachments { #expect(state.description == sentence) }
+    }
+
+    @Test("The rows of a table, a filling, a remedy and a compared table are told in a sentence")
+    func parts() {
+        #expect(SyncStatus.Rows().description == "0 rows.")
+        #expect(SyncStatus.Rows(confirmed: 1).description == "1 row: 1 confirmed.")
+        let rows = SyncStatus.Rows(confirmed: 3, outgoing: 2, stalled: 1, unable: 4, deletes: 1, quarantined: 2)
+        #expect(
+            rows.description
+                == "10 rows: 3 confirmed, 2 outgoing, 1 stalled, 4 unable to travel; 1 delete, 2 quarantined.")
+        #expect(SyncStatus.Bootstrap(rows: 1).description == "Received 1 row.")
+        let filling = SyncStatus.Bootstrap(rows: 30, total: 100, entity: "note")
+        #expect(filling.description == "Received 30 of 100 rows, now those of note.")
+        let slow = SyncStatus.Remedy.slowedDown(interval: .seconds(60), until: Self.moment)
+        #expect(slow.description == "Slowed down to one exchange in 60 seconds, until 2027-01-15T08:00:00Z.")
+        #expect(SyncStatus.Remedy.refilling.description == "Being filled anew for the operator.")
+        #expect(
+            SyncStatus.Remedy.verifying.description == "Being compared with the server's records for the operator.")
+        #expect(
+            SyncStatus.Remedy.stopped(message: "Update\nthe app.").description
+                == #"Stopped by the operator: Update\u000athe app."#)
+        var table = VerifyReport.Table(records: 2, differing: 2, repaired: 1, gaps: [.init(reason: .events)])
+        #expect(table.description == "Compared 2 rows: 2 differed, 1 repaired; 1 could not be compared.")
+        table.isCutShort = true
+        #expect(table.description.contains("and more differ"))
+    }
+
     @Test("A scope's status, a file's measures and a removal are told in a sentence")
     func sentences() {
         #expect(

@@ -132,7 +132,7 @@ struct RecordStateViewTests {
         #expect(try await Self.states(device).one.last == behind)
     }
 
-    @Test("what no trigger saw is inferred until it was held against the server's row", arguments: kinds)
+    @Test("a write that no trigger saw is inferred until it was held against the server's row", arguments: kinds)
     func unseen(kind: Kind) async throws {
         let device = try await Self.pair(kind).here
         try await device.sql(
@@ -210,7 +210,7 @@ struct RecordStateViewTests {
         #expect(try await device.count("sqlite_master WHERE name = 'tidemark_state_note'") == 1)
         try await device.sql("ALTER TABLE note RENAME TO memo; ALTER TABLE memo RENAME TO note")
         #expect(try await device.count("sqlite_master WHERE name = 'tidemark_state_note'") == 1)
-        try await device.writer.write { db in _ = try SyncEngine.uninstall(from: db) }
+        try await device.writer.write { db in _ = try SyncEngine.uninstall(db) }
         #expect(try await device.count("sqlite_master WHERE name LIKE 'tidemark%'") == 0)
     }
 

@@ -8,7 +8,7 @@ import TidemarkServer
 struct UncapturedColumnTests {
     private let world = UncapturedTests()
 
-    @Test("what nobody has compared yet is counted through a change of columns too")
+    @Test("a row that nobody has compared yet is counted through a change of columns too")
     func renamedMeanwhile() async throws {
         let (first, _) = try await world.pair()
         try await first.sql("DROP TABLE note; \(noteSchema)")
@@ -83,7 +83,7 @@ struct UncapturedColumnTests {
     }
 
     @Test(
-        "what was written into a new column before its capture, and gives way, is listed (I13)",
+        "a value that was written into a new column before its capture, and gives way, is listed (I13)",
         arguments: ["ADD COLUMN mood TEXT", "RENAME COLUMN title TO old; ALTER TABLE note ADD COLUMN title TEXT"])
     func listed(change: String) async throws {
         let (first, second) = try await world.pair()
@@ -144,7 +144,7 @@ struct UncapturedColumnTests {
         }
     }
 
-    @Test("what a migration writes into a new column arrives, also where the first fill has not begun")
+    @Test("a migration's values of a new column arrive, also where the first fill has not begun")
     func newColumnBeforeFilling() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)

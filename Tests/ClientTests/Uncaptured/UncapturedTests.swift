@@ -300,7 +300,7 @@ struct UncapturedTests {
         #expect((status.missingTables, status.pending + status.blocked) == (["tag"], 0))
     }
 
-    @Test("what waits for a word waits through another loss of capture")
+    @Test("a row that waits for a decision waits through another loss of capture")
     func heldThroughAnotherLoss() async throws {
         let (first, second) = try await pair()
         try await first.sql("DROP TABLE note; \(noteSchema)")

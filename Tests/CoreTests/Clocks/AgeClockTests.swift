@@ -3,7 +3,7 @@ import TidemarkWire
 
 @testable import TidemarkCore
 
-@Suite("What may be forgotten")
+@Suite("The clock by which history is forgotten")
 struct AgeClockTests {
     private let day: Int64 = 86_400_000
 

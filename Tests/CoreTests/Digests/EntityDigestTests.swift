@@ -112,7 +112,7 @@ struct EntityDigestTests {
         #expect(try sum([("a", #"{"x":null}"#)]) != sum([("a", "{}")]))
     }
 
-    @Test("What lacks a field counts as if it had the default")
+    @Test("A record that lacks a field counts as if it had the default")
     func lacking() throws {
         var some = EntityDigest()
         var all = EntityDigest()

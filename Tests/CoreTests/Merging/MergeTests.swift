@@ -104,7 +104,7 @@ struct MergeTests {
         #expect(answer.overwrites.map(\.field) == ["a"])
     }
 
-    @Test("What an own operation wrote counts as seen")
+    @Test("A device has seen what its own operation wrote")
     func ownChain() {
         let row = current(DataObject(["a": 1]), 9, ["*": 3, "a": 9])
         let outcome = decide(upsert(DataObject(["a": 2]), base: 5), row, seen: [9])

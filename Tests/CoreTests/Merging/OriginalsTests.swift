@@ -3,7 +3,7 @@ import TidemarkWire
 
 @testable import TidemarkCore
 
-@Suite("What a record remembers of a loss")
+@Suite("A record's memory of a loss")
 struct OriginalsTests {
     private func name(_ text: String) -> ArraySlice<UInt8> { DataObject.canonical(text)[...] }
 
@@ -137,7 +137,7 @@ struct ReplayMergeTests {
         #expect(course(.upsert, DataObject(["a": 1]), base: nil, original: 19, on: older) == .stands)
     }
 
-    @Test("What is still in this history is known as such")
+    @Test("A version that is still in this history is known as such")
     func held() {
         let known = Epoch(id: 1, start: 0).text
         #expect(history.contains(Operation.Original(epoch: known, version: 10)))

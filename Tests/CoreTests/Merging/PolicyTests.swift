@@ -154,7 +154,7 @@ struct PolicyTests {
         }
     }
 
-    @Test("What a record was comes back from its tombstone's bytes")
+    @Test("A record's last content is read from its tombstone's bytes")
     func lastState() {
         var versions = FieldVersions(common: 4, stamp: EditStamp(packed: 77))
         versions.set(name("a"), to: 6, stamp: EditStamp(packed: 99))
@@ -180,7 +180,7 @@ struct PolicyTests {
         }
     }
 
-    @Test("What a rule decides stands under every policy, and the device is told", arguments: ConflictPolicy.allCases)
+    @Test("A rule's decision stands under every policy, and the device is told", arguments: ConflictPolicy.allCases)
     func decided(policy: ConflictPolicy) {
         let row = current(DataObject(["a": 1, "b": 2]), stamps: ["a": 900])
         let outcome = decide(

@@ -37,7 +37,7 @@ struct ResolutionTests {
     func nothing(document: String, path: String) { #expect(replaced(document, path) == nil) }
 
     @Test(
-        "What is no path is none", arguments: ["", "a", "$.", "$..a", "$[", "$[x]", "$[-1]", "$[01]", "$a", "$.a[*]b"])
+        "A malformed path is none", arguments: ["", "a", "$.", "$..a", "$[", "$[x]", "$[-1]", "$[01]", "$a", "$.a[*]b"])
     func malformed(path: String) { #expect(JSONPath(path) == nil) }
 
     @Test("Fields keep their order and their kind; what is not known stays, with its reference")

@@ -3,7 +3,7 @@ import TidemarkWire
 
 @testable import TidemarkCore
 
-@Suite("What a hook tells next")
+@Suite("The order in which a hook tells heads")
 struct HookMachineTests {
     private static let start = Instant(milliseconds: 1_000_000)
 
@@ -32,7 +32,7 @@ struct HookMachineTests {
         #expect(machine.toKeep() == ["a": 5])
     }
 
-    @Test("What was read from the store before a call ended is not told again")
+    @Test("A head that was read from the store before a call ended is not told again")
     func staleRead() {
         var machine = machine()
         machine.note(news("a", 3))
@@ -80,7 +80,7 @@ struct HookMachineTests {
     }
 
     @Test(
-        "What the receiver asks for is waited for, within a bound, but a wait of its own may be longer",
+        "A hook waits as long as its receiver asks, within a bound, or for its own wait where that is longer",
         arguments: [(0, 30_000, 30_000), (0, 86_400_000, 60_000), (4, 1_000, 16_000)] as [(Int, Int64, Int64)])
     func asked(failures: Int, asked: Int64, waited: Int64) {
         var machine = machine { $0.longestAsked = 60_000 }
@@ -201,7 +201,7 @@ struct HookMachineTests {
         }
     }
 
-    @Test("What was erased is not told, also where a call of it fails")
+    @Test("An erased scope is not told, also where a call of it fails")
     func erased() {
         var machine = machine()
         for scope in ["due", "calling", "taken"] as [Scope] { machine.note(news(scope, 1)) }

@@ -170,7 +170,7 @@ struct SlowedMachineTests {
         #expect(again == [.sleep(until: start + 602_000)])
     }
 
-    @Test("What is wanted meanwhile goes when it may, ahead of the tick")
+    @Test("A round that is wanted meanwhile goes as soon as it may, ahead of the tick")
     func wanted() {
         var machine = machine(slow: 1_000, .wake, .answered, .wake)
         let rest = machine.handle(.applied(hasMore: false, wait: nil), now: start, jitter: 0)

@@ -126,7 +126,7 @@ struct RecordMachineTests {
         #expect((machine.access, machine.orphan, machine.place) == (.lost, .orphaned, .nowhere))
     }
 
-    @Test("what is new here and cannot travel stays when its scope goes")
+    @Test("a record that is new here and cannot travel stays when its scope goes")
     func unsendable() throws {
         let machine = try machine(.edited, .blocked(.unsendable), .accessLost)
         #expect((machine.local, machine.place, machine.block) == (.edited, .table, .unsendable))
@@ -195,7 +195,7 @@ struct RecordMachineTests {
         #expect(lost.isEmpty, "\(lost)")
     }
 
-    @Test("What is in flight ends by its verdict, or is orphaned")
+    @Test("An edit in flight ends by its verdict, or is orphaned")
     func flights() {
         let lost = Self.steps { step in
             guard step.before.inFlight != .none, step.after.inFlight == .none else { return false }

@@ -52,7 +52,7 @@ struct EngineLeaseTests {
         }
     }
 
-    @Test("Whoever waits asks at once, hears a sign, and asks again after a pause, as long as the other one answers")
+    @Test("An engine that waits asks at once, hears a sign, and asks again after a pause while the other one answers")
     func asked() {
         world.look("one")
         #expect(world.look("two") && !world.drives("two") && world.entry?.isAsked == true)

@@ -26,7 +26,7 @@ struct FairQueueTests {
         #expect(drained(queue(flood + [("b", "s"), ("b", "s")])) == ["a0", "b5", "a1", "b6", "a2", "a3", "a4"])
     }
 
-    @Test("Who comes while another is served is next, and nobody is passed over for ever")
+    @Test("A caller that comes while another is served is next, and nobody is passed over for ever")
     func newcomers() {
         var queue = queue([("a", "s"), ("a", "s"), ("a", "s")])
         #expect(queue.popFirst() == "a0")
@@ -42,7 +42,7 @@ struct FairQueueTests {
         #expect(drained(queue([("a", "s"), ("a", "s"), ("a", "t"), ("b", "s")])) == ["a0", "b3", "a2", "a1"])
     }
 
-    @Test("What may not be taken now keeps its place, and holds up nobody")
+    @Test("Work that may not be taken now keeps its place, and holds up nobody")
     func blocked() {
         var queue = queue([("a", "s"), ("a", "t"), ("b", "s"), ("c", "t")])
         #expect(queue.first { scope, _ in scope != "s" } == "a1")
@@ -52,7 +52,7 @@ struct FairQueueTests {
         #expect(drained(queue) == ["b2", "a0"])
     }
 
-    @Test("What was handed out and not begun comes first in its scope again")
+    @Test("Work that was handed out and not begun comes first in its scope again")
     func putBack() {
         var queue = queue([("a", "s"), ("a", "s"), ("a", "s")])
         let (first, second) = (queue.popFirst(), queue.popFirst())
@@ -71,7 +71,7 @@ struct FairQueueTests {
         #expect(queue.isEmpty && queue.popFirst() == nil)
     }
 
-    @Test("What is taken out leaves the order of the rest, and nothing of its own")
+    @Test("Work that is taken out leaves the rest in its order, and nothing of its own")
     func removed() {
         var queue = queue([("a", "s"), ("a", "s"), ("b", "s"), ("a", "t"), ("a", "s"), ("c", "s")])
         #expect(queue.remove(of: "a", in: "s") { $0 == "a1" } == "a1")

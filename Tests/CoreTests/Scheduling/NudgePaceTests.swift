@@ -19,7 +19,7 @@ struct NudgePaceTests {
         #expect(writes(11) == Array(repeating: 0, count: 10) + [100])
     }
 
-    @Test("whoever always has something to tell writes ten times a second")
+    @Test("a connection that always has something to tell writes ten times a second")
     func sustained() throws {
         let times = writes(200)
         #expect(zip(times.dropFirst(), times).dropFirst(20).allSatisfy { $0 - $1 == 100 })

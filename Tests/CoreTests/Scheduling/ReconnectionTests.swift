@@ -26,7 +26,7 @@ struct ReconnectionTests {
         #expect(reconnection.wait(after: .transient, lasted: Reconnection.stable, jitter: 0) == 1_000)
     }
 
-    @Test("What the server asks for is kept, also where it is longer than any other wait")
+    @Test("A wait that the server asks for is kept, also where it is longer than any other")
     mutating func asked() {
         #expect(reconnection.wait(after: .transient, lasted: 0, asked: 120_000, jitter: 0) == 120_000)
         #expect(reconnection.wait(after: nil, lasted: .max, asked: 5_000, jitter: 0) == 5_000)

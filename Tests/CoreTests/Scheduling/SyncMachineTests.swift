@@ -86,7 +86,7 @@ struct SyncMachineTests {
         #expect(busy.settings == background)
     }
 
-    @Test("what the server asks for is waited for")
+    @Test("a wait that the server asks for is kept")
     func retryAfter() {
         let machine = machine(.wake)
         let failed = machine.handle(.failed(.transient, wait: 90_000), now: start, jitter: 0)
@@ -98,7 +98,7 @@ struct SyncMachineTests {
         #expect(busy.state == .exchanging)
     }
 
-    @Test("what the server asks for holds for whatever else would call, but not for the user")
+    @Test("a wait that the server asks for holds for all other reasons to call, but not for the user")
     func quiet() {
         let machine = machine(.wake, .answered)
         let done = machine.handle(.applied(hasMore: false, wait: 60_000), now: start, jitter: 0)
@@ -188,7 +188,7 @@ struct SyncMachineTests {
     }
 
     @Test(
-        "what needs the app stops until the user asks, and is tried again after growing waits: nobody says when to",
+        "an error that needs the app stops the engine until the user asks, and is tried again after growing waits",
         arguments: [FailureClass.needsApp, .unauthenticated, .forbidden])
     func stops(failure: FailureClass) {
         let failed = machine(.wake)
@@ -221,7 +221,7 @@ struct SyncMachineTests {
         #expect(machine.handle(.timer, now: start, jitter: 0) == [.exchange])
     }
 
-    @Test("whoever asks tries at once, and where that fails the next wait is the longer one")
+    @Test("an app that asks has the engine try at once, and where that fails the next wait is the longer one")
     func resumed() {
         for event in [SyncMachine.Event.reset, .nudge] {
             let machine = machine(.wake, .failed(.transient, wait: nil))

@@ -7,7 +7,7 @@ struct TokenBucketTests {
     private let rate = TokenBucket.Rate(count: 2, milliseconds: 1000, burst: 4)
     private let start = Instant(milliseconds: 5_000)
 
-    @Test("What has rested gives its burst at once, and then as much as comes back")
+    @Test("A bucket that has rested gives its burst at once, and then as much as comes back")
     func burst() {
         var bucket = TokenBucket(full: rate, at: start)
         for _ in 0..<4 { #expect(bucket.take(rate, at: start) == nil) }

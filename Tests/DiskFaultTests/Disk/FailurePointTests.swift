@@ -6,7 +6,7 @@ import Tidemark
 /// A build tries a sample. `TIDEMARK_FAULT_STRIDE` tries every story with each disk, and sets how dense: 1 is every
 /// call, which takes hours. `TIDEMARK_FAULT_SCENARIO` names stories by a part of their name, and
 /// `TIDEMARK_FAULT_OFFSET` moves the sample.
-@Suite("Whatever call to the disk fails, everybody recovers, and ends where they would have")
+@Suite("Everybody recovers from any failed call to the disk, and ends where they would have")
 struct FailurePointTests {
     /// A story with the disk that fails in it.
     struct Case: Sendable, CustomStringConvertible {
@@ -67,7 +67,7 @@ struct StoryTests {
 }
 
 /// `TIDEMARK_FAULT_STRIDE`, whatever it is, tries every story instead of a few.
-@Suite("Whatever send goes wrong, everybody ends where they would have")
+@Suite("Everybody ends where they would have after any failed send")
 struct SendTests {
     private static let scenarios = FailurePointTests.scenarios.enumerated().filter {
         Amount.word("TIDEMARK_FAULT_STRIDE") != nil || $0.offset % 16 == 1

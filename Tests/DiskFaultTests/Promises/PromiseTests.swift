@@ -4,7 +4,7 @@ import Tidemark
 import TidemarkServer
 
 /// Bugs that power cuts have shown, each reduced to its shortest story.
-@Suite("What was said before a power cut holds after it")
+@Suite("A promise that was made before a power cut holds after it")
 struct PromiseTests {
     @Test("a write that the server has acknowledged is there, whatever of the rest is lost (I1)")
     func acknowledged() async throws {

@@ -103,7 +103,7 @@
         }
 
         @Test(
-            "Who may not read a scope, or not write, is told so before any blob is looked for",
+            "A caller that may not read a scope, or not write, is told so before any blob is looked for",
             arguments: LiveStore.allCases)
         func access(kind: LiveStore) async throws {
             let blob = small

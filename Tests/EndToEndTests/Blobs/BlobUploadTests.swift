@@ -111,7 +111,7 @@
         }
 
         @Test(
-            "What came of a body that is cut stays, and the rest completes it",
+            "The bytes of a body that is cut stay, and the rest completes it",
             arguments: LiveStore.allCases)
         func cut(kind: LiveStore) async throws {
             let blob = TestBlob(count: 3 * Self.piece)
@@ -133,7 +133,7 @@
             }
         }
 
-        @Test("What came before a connection was reset stays", arguments: LiveStore.allCases)
+        @Test("Bytes that came before a connection was reset stay", arguments: LiveStore.allCases)
         func reset(kind: LiveStore) async throws {
             let blob = TestBlob(count: 3 * Self.piece)
             try await run(kind) { server, caller in

@@ -9,7 +9,7 @@
 
     @Suite("A device's numbers through swift-metrics")
     struct DeviceMetricsTests {
-        @Test("what was measured between two reports is told, by entity, direction and stage, and by no scope")
+        @Test("the measures between two reports are told by entity, direction and stage, and by no scope")
         func report() async throws {
             let server = SyncServer(store: MemoryStore())
             let file = try DatabaseQueue()

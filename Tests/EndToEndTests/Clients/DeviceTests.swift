@@ -144,7 +144,7 @@
             return (result.status, (try? decoder.decode([RefusedEdit].self, from: Data(result.output.utf8))) ?? [])
         }
 
-        @Test("What cannot be synced is said with its reason, and ends with 1")
+        @Test("The command says why it cannot sync, and ends with 1")
         func whatCannotBeSynced() async throws {
             try makeDevice("a")
             try sql("a", "INSERT INTO project VALUES ('p', 'Home')")

@@ -71,7 +71,7 @@
             #expect(lines[0].distance(of: "scope") == lines[1].distance(of: "w:1"))
         }
 
-        @Test("What cannot be asked is refused, and a store without devices says so")
+        @Test("A malformed question is refused, and a store without devices says so")
         func edges() async throws {
             #expect(try await devices().status == 1)
             _ = try await bench.token()

@@ -89,7 +89,7 @@
             #expect(try await stranger.get("/sync/changes?scope=\(scope)").code == .scopeForbidden)
         }
 
-        @Test("What is erased is in no file of the store, is refused, leaves the devices and does not come back")
+        @Test("An erased scope is in no file of the store, is refused, leaves the devices and does not come back")
         func scope() async throws {
             let store = "sqlite:" + bench.path("s")
             let token = try await bench.token()

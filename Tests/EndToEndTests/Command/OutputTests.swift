@@ -99,7 +99,7 @@
             #expect(rejected.status == 1 && rejected.errors == told.errors, "\(rejected)")
         }
 
-        @Test("what helps is said of a locked file, a wrong token and a server that has none to spare")
+        @Test("a locked file, a wrong token and a server that has none to spare are told with what helps")
         func remedies() throws {
             let locked = Failure(
                 "a.db cannot be opened", because: DatabaseError(resultCode: .SQLITE_BUSY), hint: nil)

@@ -52,7 +52,7 @@
             #expect(try await bench.held("w:1", server, token).rows == ["t": "Oat milk"])
         }
 
-        @Test("What cannot be asked is refused, and says what to do")
+        @Test("A remedy that cannot be asked for is refused, and the refusal says what to do")
         func edges() async throws {
             _ = try await bench.token()
             let server = try await bench.server()

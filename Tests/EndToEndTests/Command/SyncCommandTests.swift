@@ -172,7 +172,7 @@
             #expect(!told.errors.contains("\\u000a"))
         }
 
-        @Test("whoever loses a scope hears how much went and what is kept", .timeLimit(.minutes(5)))
+        @Test("a user who loses a scope hears how much went and what is kept", .timeLimit(.minutes(5)))
         func accessLost() async throws {
             try bench.sql("a", "CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT)")
             try bench.sql("a", "INSERT INTO task VALUES ('1', 'x'), ('2', 'y'), ('3', 'z')")

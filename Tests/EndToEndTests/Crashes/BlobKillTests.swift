@@ -20,7 +20,7 @@
             return await process.result().output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
 
-        @Test("What had come whole in pieces is there after a kill, and the rest completes it")
+        @Test("Pieces that had come whole are there after a kill, and the rest completes the blob")
         func killedInMidBody() async throws {
             let blob = TestBlob(count: 3 * TestBlob.piece + 10)
             let token = try await token()

@@ -15,13 +15,12 @@
                 environment: ["TIDEMARK_TOKEN": token])
         }
 
-        /// Returns what the server holds once it is so much, or after half a minute.
+        /// Returns what the server holds once it is so much.
         private func held(_ count: Int, _ server: ServerProcess, _ token: String) async throws -> [String] {
             var rows: [String: String] = [:]
-            for _ in 0..<300 {
+            try await poll(every: .milliseconds(100)) {
                 rows = try await bench.held("w:1", server, token).rows
-                if rows.count >= count { break }
-                try await Task.sleep(for: .milliseconds(100))
+                return rows.count >= count
             }
             return rows.keys.sorted()
         }
@@ -37,7 +36,7 @@
             let lease = "SELECT value FROM tidemark_meta WHERE key = 'lease'"
             #expect(try bench.sql("a", lease).isEmpty)
             let first = try watch(server, token)
-            for _ in 0..<300 where try bench.sql("a", lease).isEmpty { try await Task.sleep(for: .milliseconds(100)) }
+            try await poll(every: .milliseconds(100)) { try !bench.sql("a", lease).isEmpty }
             let second = try watch(server, token)
             let waits = try await second.line(startingWith: "synced by another process: ")
             #expect(waits != nil, "\(second.standardOutput)")

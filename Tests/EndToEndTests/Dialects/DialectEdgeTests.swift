@@ -97,7 +97,7 @@
             }
         }
 
-        @Test("what a strict server does not declare is told to nobody")
+        @Test("an entity that a strict server does not declare is told to nobody")
         func undeclared() async throws {
             let folder = try TemporaryFolder()
             let path = folder.path("sync.sqlite")

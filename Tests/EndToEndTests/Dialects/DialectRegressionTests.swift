@@ -21,7 +21,7 @@
         }
 
         @Test(
-            "whoever sends some fields of a record that others wrote since is told the others (D1, D3)",
+            "a caller that sends some fields of a record that others wrote since is told the others (D1, D3)",
             arguments: LiveStore.allCases)
         func partial(kind: LiveStore) async throws {
             try await DialectServer.run(kind) { server in
@@ -65,7 +65,7 @@
             }
         }
 
-        @Test("what was read is put back, and nothing is lost that was not shown (E7)", arguments: LiveStore.allCases)
+        @Test("a record is put back, and nothing is lost that was not shown (E7)", arguments: LiveStore.allCases)
         func hiddenFields(kind: LiveStore) async throws {
             var path = EntityPath("songs", of: "word")
             path.members = ["title": .init("name")]
@@ -152,7 +152,7 @@
             }
         }
 
-        @Test("who asks whether to send a body is told to (RFC 9110, 10.1.1), or refused at once")
+        @Test("a caller that asks whether to send a body is told to (RFC 9110, 10.1.1), or refused at once")
         func expectation() async throws {
             try await DialectServer.run(.sqlite) { server in
                 let ada = try await server.caller()

@@ -141,7 +141,7 @@
             }
         }
 
-        @Test("what the server does not take is kept with its reason, and sent when it is edited")
+        @Test("an object that the server does not take is kept with its reason, and sent when it is edited")
         func refused() async throws {
             var limits = Limits()
             limits.recordBytes = 200
@@ -166,7 +166,7 @@
             }
         }
 
-        @Test("what stands here is what stands there, after corrections, deletes and deletes elsewhere")
+        @Test("objects here are those of the server, after corrections, deletes and deletes elsewhere")
         func severalFields() async throws {
             try await DialectServer.run(.sqlite) { server in
                 let clock: @Sendable () -> Date = {

@@ -6,6 +6,7 @@
     import NIOCore
     import ServiceLifecycle
     import Synchronization
+    import Testing
     import TidemarkHummingbird
 
     /// A receiver of webhooks on loopback, which answers as a test says.
@@ -46,12 +47,14 @@
         /// - Parameter reply: by the call, and how many there were for its scope with it.
         func answer(_ reply: @escaping @Sendable (Call, Int) -> Reply) { state.withLock { $0.reply = reply } }
 
-        /// The first call that is as it should be; the test's time limit ends what never comes.
+        /// Waits for the first call that is as it should be.
         func call(_ isIt: (Call) -> Bool) async throws -> Call {
-            while true {
-                if let call = calls.first(where: isIt) { return call }
-                try await Task.sleep(for: .milliseconds(10))
+            var found: Call?
+            try await poll {
+                found = calls.first(where: isIt)
+                return found != nil
             }
+            return try #require(found)
         }
 
         static func run(

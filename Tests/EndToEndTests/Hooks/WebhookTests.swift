@@ -54,7 +54,7 @@
             #expect(text.contains("Tidemark-Signature: \(signature)\n\n\(body)\n"))
         }
 
-        @Test("What fails is sent again, and the heads of a scope come in order")
+        @Test("A call that fails is sent again, and the heads of a scope come in order")
         func failing() async throws {
             try await WebhookReceiver.run { receiver in
                 // The first two calls of each scope.
@@ -163,7 +163,7 @@
             }
         }
 
-        @Test("What a server that is killed did not tell, it tells when it runs again")
+        @Test("A server that was killed tells the heads that are left when it runs again")
         func killed() async throws {
             try await WebhookReceiver.run { receiver in
                 receiver.answer { _, _ in .never }

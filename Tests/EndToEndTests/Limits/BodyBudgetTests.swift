@@ -31,7 +31,7 @@
             func add(_ count: Int) { sum.withLock { $0 += count } }
 
             func wait(for count: Int) async throws {
-                for _ in 0..<3000 where bytes < count { try await Task.sleep(for: .milliseconds(10)) }
+                try await poll { bytes >= count }
                 try #require(bytes == count)
             }
         }
@@ -168,11 +168,12 @@
                 #expect(answer.hasPrefix("HTTP/1.1 503"))
                 if ContinuousClock.now - began < .seconds(1) { #expect(who == 1) }
                 // Until the first of them is old enough, whoever comes is refused; then it goes.
-                for _ in 0..<300 where who == 1 {
+                try await poll(every: .milliseconds(50)) {
+                    guard who == 1 else { return true }
                     third = try await begin(server.port, as: "cay", Self.largest - 1)
                     (who, answer) = try await answered([first, third])
                     #expect(answer.hasPrefix("HTTP/1.1 503"))
-                    if who == 1 { try await Task.sleep(for: .milliseconds(50)) }
+                    return who != 1
                 }
                 #expect(who == 0)
                 #expect(!second.isClosed && !third.isClosed)

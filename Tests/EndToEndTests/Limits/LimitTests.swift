@@ -21,27 +21,25 @@
             return limits
         }
 
-        /// Sends `start`, then `more` every 100 ms, and tells whether the server put an end to it. A server without
-        /// limits would bear it for ever; a busy machine may take some time.
-        private func isEnded(_ start: String, then more: String) async throws -> Bool {
+        /// Sends `start`, then `more` every 100 ms, until the server puts an end to it. A server without limits would
+        /// bear it for ever; a busy machine may take some time.
+        private func waitForEnd(of start: String, then more: String) async throws {
             try await LiveServer.run(in: folder, serverLimits: quick()) { server in
                 let socket = try Socket(port: server.port)
                 try await socket.write(start)
-                for _ in 0..<1200 {
-                    try await Task.sleep(for: .milliseconds(100))
+                try await poll(every: .milliseconds(100)) {
                     if !more.isEmpty { try await socket.write(more) }
-                    if socket.isClosed { return true }
+                    return socket.isClosed
                 }
-                return false
             }
         }
 
         @Test("A connection that says nothing is ended")
-        func silence() async throws { #expect(try await isEnded("", then: "")) }
+        func silence() async throws { try await waitForEnd(of: "", then: "") }
 
         @Test("A connection whose headers trickle in is ended")
         func slowHeaders() async throws {
-            #expect(try await isEnded("GET /health HTTP/1.1\r\nHost: x\r\n", then: "X-A: b\r\n"))
+            try await waitForEnd(of: "GET /health HTTP/1.1\r\nHost: x\r\n", then: "X-A: b\r\n")
         }
 
         @Test("A connection whose body trickles in is ended")
@@ -50,14 +48,14 @@
             let head =
                 "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
                 + "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-            #expect(try await isEnded(head, then: " "))
+            try await waitForEnd(of: head, then: " ")
         }
 
         /// A body that was refused by its first byte may not trickle on for ever either.
         @Test("A connection whose body was refused, and goes on to trickle in, is ended")
         func slowRefusedBody() async throws {
             let head = "POST /sync HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-            #expect(try await isEnded(head, then: "1\r\n \r\n"))
+            try await waitForEnd(of: head, then: "1\r\n \r\n")
         }
 
         @Test("More headers than a request may have are answered with 431")
@@ -135,7 +133,7 @@
         }
 
         /// Nobody who is being served is cut off; whoever comes then is served once and does not stay.
-        @Test("Whoever is being served is not cut off for somebody new")
+        @Test("A caller that is being served is not cut off for a new one")
         func busyConnections() async throws {
             let token = try await LiveServer.token()
             let half =
@@ -153,7 +151,7 @@
                     let third = try Socket(port: server.port)
                     try await third.write(Self.health)
                     #expect(try await third.read().hasPrefix("HTTP/1.1 200"))
-                    #expect(try await third.isGone())
+                    try await third.waitUntilGone()
                 }
                 #expect(busy.allSatisfy { !$0.isClosed })
             }
@@ -167,7 +165,7 @@
                 try await silent.write("GET /health HTTP/1.1\r\n")
                 try await served.write(Self.health)
                 #expect(try await served.read().hasPrefix("HTTP/1.1 200"))
-                #expect(try await silent.isGone())
+                try await silent.waitUntilGone()
                 #expect(!served.isClosed, "the next request has more time")
             }
         }
@@ -190,7 +188,7 @@
                 #expect(answer.hasPrefix("HTTP/1.1 \(code.status)"))
                 #expect(answer.contains("application/problem+json") && answer.contains("\"\(code.rawValue)\""))
                 #expect(answer.contains("Tidemark-Protocol: 1"))
-                #expect(try await socket.isGone())
+                try await socket.waitUntilGone()
             }
         }
 
@@ -217,7 +215,7 @@
             try await LiveServer.run(in: folder, serverLimits: limits) { server in
                 try await fill(server, token)
                 let deaf = try await asksForMuch(server, token)
-                #expect(try await deaf.isGone(readingNothing: true))
+                try await deaf.waitUntilGone(readingNothing: true)
             }
         }
 
@@ -232,11 +230,10 @@
                 var deaf: [Socket] = []
                 for _ in 0..<6 { deaf.append(try await asksForMuch(server, token)) }
                 var rest = deaf
-                for _ in 0..<600 where rest.count > 2 {
+                try await poll(every: .milliseconds(50)) {
                     rest.removeAll { $0.refuses }
-                    try await Task.sleep(for: .milliseconds(50))
+                    return rest.count <= 2
                 }
-                #expect(rest.count <= 2)
                 let pulled = try await Caller(url: server.url, token: token).pullAll()
                 #expect(pulled.count == 8)
                 withExtendedLifetime(deaf) {}
@@ -307,15 +304,13 @@
             return count == 0 || errno != EAGAIN
         }
 
-        /// Whether the other side holds nothing of the connection any more, soon: it takes nothing that is sent. One
-        /// that has only stopped to speak still would.
-        func isGone(readingNothing: Bool = false) async throws -> Bool {
-            for _ in 0..<1200 {
+        /// Waits until the other side holds nothing of the connection any more: it takes nothing that is sent. One that
+        /// has only stopped to speak still would.
+        func waitUntilGone(readingNothing: Bool = false) async throws {
+            try await poll(every: .milliseconds(50)) {
                 if !readingNothing { _ = isClosed }
-                if refuses { return true }
-                try await Task.sleep(for: .milliseconds(50))
+                return refuses
             }
-            return false
         }
 
         /// Whether a byte more is not taken, because nobody holds the other end.
@@ -324,16 +319,14 @@
             return sent < 0 && errno != EAGAIN
         }
 
-        /// What comes within a minute, up to a few kilobytes.
+        /// What comes next, up to a few kilobytes; nothing at the connection's end.
         func read() async throws -> String {
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            for _ in 0..<6000 {
-                let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-                if count >= 0 { return String(decoding: buffer.prefix(count), as: UTF8.self) }
-                guard errno == EAGAIN else { break }
-                try await Task.sleep(for: .milliseconds(10))
+            var bytes: [UInt8]?
+            try await poll {
+                bytes = received()
+                return bytes != nil
             }
-            return ""
+            return String(decoding: bytes ?? [], as: UTF8.self)
         }
     }
 #endif

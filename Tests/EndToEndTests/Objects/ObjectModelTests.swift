@@ -73,19 +73,19 @@
 
             private func fetch(_ query: [ObjectFilter], _ place: Comment) async throws {
                 let words = try ObjectQuery("talk", query).text
-                let truth = try StoredObject.list(try await bench.other.get("/rest/talk?\(words)").bytes)
+                let onServer = try StoredObject.list(try await bench.other.get("/rest/talk?\(words)").bytes)
                 let form = store.deltaSyncStrategy
-                #expect(try await store.fetch("talk", where: query) == truth, "\(place), \(form), \(words)")
+                #expect(try await store.fetch("talk", where: query) == onServer, "\(place), \(form), \(words)")
                 guard query.isEmpty else { return }
                 // An object that is not in the class is in no query either, and cannot be read alone.
                 for query in ObjectModelTests.queries {
                     let kept = try await store.cached("talk", where: query) ?? []
-                    #expect(kept.allSatisfy(truth.contains), "\(place), \(form)")
+                    #expect(kept.allSatisfy(onServer.contains), "\(place), \(form)")
                 }
                 bench.transport.cut()
                 for id in ObjectModelTests.ids {
                     let kept = try? await store.object("talk", id: id)
-                    #expect(kept == truth.first { $0.id == id }, "\(place), \(form), \(id)")
+                    #expect(kept == onServer.first { $0.id == id }, "\(place), \(form), \(id)")
                 }
                 bench.transport.meet(nil)
             }

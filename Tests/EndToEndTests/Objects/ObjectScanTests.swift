@@ -28,7 +28,7 @@
                     _ = try? await store.fetch("conference")
                     store = try bench.restarted(store, setup, limits: Self.pairs)
                     bench.transport.meet(nil)
-                    #expect(try await known(store) == (try await truth(bench)), "round \(round)")
+                    #expect(try await known(store) == (try await onServer(bench)), "round \(round)")
 
                     try await bench.delete(round)
                     for number in [0, 6] {
@@ -39,7 +39,7 @@
                     _ = try? await store.fetch("conference")
                     store = try bench.restarted(store, setup, limits: Self.pairs)
                     bench.transport.meet(nil)
-                    #expect(try await known(store) == (try await truth(bench)), "round \(round)")
+                    #expect(try await known(store) == (try await onServer(bench)), "round \(round)")
                     try await store.removeAll()
                 }
             }
@@ -59,7 +59,7 @@
             try await store.fetch("conference").map { Known($0) }
         }
 
-        private func truth(_ bench: ObjectBench) async throws -> [Known] {
+        private func onServer(_ bench: ObjectBench) async throws -> [Known] {
             try await bench.other.get("/rest/conference").list.map { Known($0) }
         }
 

@@ -138,7 +138,7 @@
             }
         }
 
-        @Test("What is too large is refused, also once it is unpacked")
+        @Test("A body that is too large is refused, also once it is unpacked")
         func tooLarge() async throws {
             var limits = Limits()
             limits.bodyBytes = 64 << 10

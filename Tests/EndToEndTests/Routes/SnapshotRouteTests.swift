@@ -54,7 +54,7 @@
             }
         }
 
-        @Test func aPinnedPageMayBeKept() async throws {
+        @Test func aPageOfASnapshotMayBeKept() async throws {
             try await filled { server, caller in
                 let first = try await caller.get("/sync/snapshot", "scope=w&limit=3")
                 #expect(first.headers.first(name: "Cache-Control") == "private, no-cache")

@@ -169,7 +169,7 @@
         }
 
         @Test(
-            "What a cache does wrong costs a device nothing but a question to the server itself",
+            "A cache's fault costs a device nothing but a question to the server itself",
             arguments: Trouble.allCases)
         func fallsBack(trouble: Trouble) async throws {
             try await SharedPageTests.run(.sqlite) { server in

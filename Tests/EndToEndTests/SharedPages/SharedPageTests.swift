@@ -90,7 +90,7 @@
         }
 
         @Test(
-            "Who does not ask for it, asks for a part, or asks a server that does not share, gets the page itself",
+            "A caller that does not ask for it, or for a part, or asks a server that does not share, gets the page",
             arguments: LiveStore.allCases)
         func onlyWhereAsked(kind: LiveStore) async throws {
             try await Self.run(kind) { server in
@@ -119,7 +119,7 @@
         }
 
         @Test(
-            "Whoever has lost access reads for the declared delay at most; the snapshot's token opens nothing",
+            "A caller that has lost access reads for the declared delay at most; the snapshot's token opens nothing",
             arguments: LiveStore.allCases)
         func revoked(kind: LiveStore) async throws {
             try await Self.run(kind) { server in

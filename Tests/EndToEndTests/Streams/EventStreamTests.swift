@@ -14,7 +14,7 @@
 
     @Suite("Streams of nudges over HTTP", .serialized)
     struct EventStreamTests {
-        @Test("What changes in the scopes that were asked for is told, and nothing else", .timeLimit(.minutes(5)))
+        @Test("A stream tells the changes of the scopes that were asked for, and nothing else", .timeLimit(.minutes(5)))
         func nudged() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
                 let token = try await LiveServer.token()
@@ -165,7 +165,7 @@
             try await events.waitForEnd()
         }
 
-        @Test("What is pushed to one of three nodes is told by all of them", .timeLimit(.minutes(5)))
+        @Test("All of three nodes tell of a push to one of them", .timeLimit(.minutes(5)))
         func threeNodes() async throws {
             let cluster = try PostgresCluster.shared.get()
             var configuration = PostgresStore.Configuration()

@@ -70,10 +70,6 @@
             }
         }
 
-        func waitForEnd() async throws {
-            let deadline = ContinuousClock.now + Self.patience
-            while !isEnded, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(10)) }
-            #expect(isEnded)
-        }
+        func waitForEnd() async throws { try await poll { isEnded } }
     }
 #endif

@@ -163,17 +163,15 @@
 
         /// Reads to the end, and returns the code of the closing and its reason.
         func waitForEnd() async throws -> String {
-            let deadline = ContinuousClock.now + Self.patience
-            while !isEnded, ContinuousClock.now < deadline {
+            try await poll {
                 try await hear()
-                try await Task.sleep(for: .milliseconds(10))
+                return isEnded
             }
-            #expect(isEnded)
             return ending
         }
 
-        /// Whether the connection has gone although nobody reads from it.
-        func isGone() async throws -> Bool { try await socket.isGone(readingNothing: true) }
+        /// Waits until the connection has gone although nobody reads from it.
+        func waitUntilGone() async throws { try await socket.waitUntilGone(readingNothing: true) }
 
         var ending: String {
             state.withLock { "\($0.code.map(String.init) ?? "-") \($0.reason)".trimmingCharacters(in: .whitespaces) }

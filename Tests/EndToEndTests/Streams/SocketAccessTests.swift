@@ -8,7 +8,7 @@
 
     @testable import TidemarkServer
 
-    @Suite("What a socket may tell, as long as it is open", .serialized, .timeLimit(.minutes(5)))
+    @Suite("An open socket tells what its caller may read, and no more", .serialized, .timeLimit(.minutes(5)))
     struct SocketAccessTests {
         /// A server whose clock for the ends of tokens a test turns, in milliseconds from now on.
         private func run(_ body: @Sendable (LiveServer, Guarded<Int64>) async throws -> Void) async throws {

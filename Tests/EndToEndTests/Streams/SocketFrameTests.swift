@@ -51,7 +51,7 @@
             Attack("a close that says nothing", "1000", OpenSocket.frame(.close, [])),
         ]
 
-        @Test("Whatever is not a message of the protocol closes its socket with its code", arguments: attacks)
+        @Test("A frame that is not of the protocol closes its socket with its code", arguments: attacks)
         func closed(attack: Attack) async throws {
             var limits = ServerLimits()
             limits.socketBytes = 1024
@@ -78,7 +78,7 @@
             }
         }
 
-        @Test("What is no message is refused, and after some of them the socket is closed")
+        @Test("A text that is no message is refused, and after some of them the socket is closed")
         func mistakes() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
                 let socket = try await OpenSocket(live, "scope=w", LiveServer.token())
@@ -113,7 +113,7 @@
             }
         }
 
-        @Test("Who answers no ping is closed; who does stays, for longer than an idle connection may")
+        @Test("A socket that answers no ping is closed; one that does stays for longer than an idle connection may")
         func silent() async throws {
             var configuration = SyncServer.Configuration()
             configuration.streamComment = .milliseconds(100)
@@ -146,7 +146,7 @@
             }
         }
 
-        @Test("Who takes no answers is hung up on, and what he sends meanwhile is not read")
+        @Test("A socket that takes no answers is hung up on, and nothing that it sends meanwhile is read")
         func slow() async throws {
             var limits = ServerLimits()
             (limits.writeTimeout, limits.socketFrames) = (.seconds(1), .max)
@@ -158,7 +158,7 @@
                 // More than the system takes for a reader that has stopped.
                 let frames = Array(repeating: OpenSocket.frame(.text, unsubscribe), count: 20_000).flatMap { $0 }
                 #expect(try await socket.send(raw: frames) > 0)
-                #expect(try await socket.isGone())
+                try await socket.waitUntilGone()
                 let other = try await OpenSocket(live, "scope=w", token)
                 try await other.wait(forHead: 0, of: "w")
             }
@@ -176,7 +176,7 @@
                     """)
                 #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
                 try await socket.write(String(repeating: "x", count: 8 << 20))
-                #expect(try await socket.isGone())
+                try await socket.waitUntilGone()
                 let caller = try await OpenSocket(
                     live, "scope=w", nil, headers: "Upgrade: h2c\r\nConnection: Upgrade\r\n")
                 #expect(caller.status == 401)

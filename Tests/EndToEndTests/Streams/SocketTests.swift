@@ -12,7 +12,7 @@
 
     @Suite("Sockets of nudges", .serialized, .timeLimit(.minutes(5)))
     struct SocketTests {
-        @Test("What changes in the scopes of the address is told, and nothing else")
+        @Test("A socket tells the changes of its address's scopes, and nothing else")
         func nudged() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
                 let token = try await LiveServer.token()
@@ -194,7 +194,7 @@
             for socket in sockets { #expect(try await socket.waitForEnd() == "1001 unavailable") }
         }
 
-        @Test("What is pushed to one of two nodes is told by the sockets of both")
+        @Test("The sockets of both nodes tell of a push to one of them")
         func twoNodes() async throws {
             let cluster = try PostgresCluster.shared.get()
             var configuration = PostgresStore.Configuration()

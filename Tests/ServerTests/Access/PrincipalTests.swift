@@ -4,7 +4,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("Whoever asks has a name of bounded length")
+@Suite("A caller has a name of bounded length")
 struct PrincipalTests {
     @Test("One of 255 bytes is taken, a longer one is refused by a code, whatever it may do")
     func length() async throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import TidemarkServer
 @testable import TidemarkWire
 
-@Suite("What is only pushed is not handed out (B1)")
+@Suite("Records that are only pushed are not handed out (B1)")
 struct PushOnlyEntityTests {
     private static let entities: [EntityDeclaration] = [
         .state("report", direction: .push), .events("log", direction: .push),
@@ -35,7 +35,7 @@ struct PushOnlyEntityTests {
         }
     }
 
-    @Test("What temporary ids of it stand for is not handed out either")
+    @Test("The ids behind its temporary ids are not handed out either")
     func ids() async throws {
         let bench = try Bench(entities: [.state("order", direction: .push, ids: .server), .state("line", ids: .server)])
         let since = try await bench.exchange(client: "device-bbbb", access: .readWrite(as: "eve")).nextSince

@@ -77,7 +77,7 @@ struct BlobCollectionTests {
         func makeAsyncIterator() -> AsyncIterator { AsyncIterator(rest: bytes) }
     }
 
-    @Test("What a record, an event or a sub-scope's record names stays; what none names goes in time", arguments: kinds)
+    @Test("A blob that a record, an event or a sub-scope's record names stays; the others go", arguments: kinds)
     func named(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let world = try World(bench)
@@ -230,7 +230,7 @@ struct BlobCollectionTests {
         #expect(blob.size == 3)
     }
 
-    @Test("Who has no declaration of attachments, or keeps history for ever, takes no blob away")
+    @Test("A server without declared attachments, or with history for ever, takes no blob away")
     func unknowing() async throws {
         let bench = try StoreBench(.sqlite)
         let world = try World(bench, named: false)
@@ -270,7 +270,7 @@ struct BlobCollectionTests {
         #expect(problem?.code == .scopeErased)
     }
 
-    @Test("What is begun in a scope while it is erased goes with it, or is refused", arguments: kinds)
+    @Test("An upload that is begun in a scope while it is erased goes with it, or is refused", arguments: kinds)
     func erasedMeanwhile(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let world = try World(bench)

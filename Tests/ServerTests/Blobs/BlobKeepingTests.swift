@@ -47,7 +47,7 @@ struct BlobKeepingTests {
     }
 
     @Test(
-        "What has come is kept when the request is cancelled, also less than a piece, of one that has one piece too",
+        "Bytes of a cancelled request are kept, also less than a piece, and also of a blob that has one piece",
         arguments: kinds, [bytes, Array(bytes.prefix(2000))])
     func cancelled(kind: StoreKind, bytes: [UInt8]) async throws {
         let upload = Self.upload(of: bytes)
@@ -98,7 +98,7 @@ struct BlobKeepingTests {
                 }
             }
         }
-        while completions.count(at: 1) < 3 { await Task.yield() }
+        try await poll { completions.count(at: 1) >= 3 }
         let begun = works.withLock { $0 }
         #expect(begun.count == 1)
         for work in begun { await work() }

@@ -124,7 +124,7 @@ struct BlobRehashTests {
         #expect(try await bench.store.blobTally(of: "s", by: nil).blobs == 1)
     }
 
-    @Test("Whatever a database says of a broken page, the blobs behind are looked at")
+    @Test("The blobs behind a broken page are looked at, whatever a database says of it")
     func broken() async throws {
         struct BrokenPage: Error {}
         let bench = try Bench()
@@ -141,6 +141,23 @@ struct BlobRehashTests {
         }
         let found = try await SyncServer(store: blobs).rehashBlobs(removingDamaged: true)
         #expect(found.list.map(\.damage) == [.unreadable] && found.removed == 0 && found.blobs == 3)
+    }
+
+    @Test(
+        "A damaged blob with a moment that no date holds to the millisecond stays, and the reading ends",
+        .timeLimit(.minutes(5)))
+    func lateMoment() async throws {
+        let bench = try Bench()
+        let bytes = Self.bytes()
+        try await put(bytes.reversed(), as: BlobHash.of(bytes), to: bench.store)
+        // The date nearest to it is hundreds of milliseconds earlier.
+        let moment = (Int64(1) << 62) + 511
+        try await DatabaseQueue(path: bench.directory.appending(path: "sync.sqlite").path).write { db in
+            try db.execute(sql: "UPDATE blob SET seen_at = ?", arguments: [moment])
+        }
+        let found = try await bench.server.rehashBlobs(removingDamaged: true)
+        #expect(found.list.map(\.isRemoved) == [false])
+        #expect((found.blobs, found.damaged, found.removed) == (1, 1, 0))
     }
 
     @Test("Bytes that are sent anew just before the damaged ones would be removed stay")

@@ -189,7 +189,7 @@ struct BlobStoreTests {
         }
     }
 
-    @Test("What was seen stays, the rest goes with its bytes; lists come in order", arguments: kinds)
+    @Test("Blobs that were seen stay, the rest goes with its bytes; lists come in order", arguments: kinds)
     func removed(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let store = try store(bench)
@@ -268,7 +268,7 @@ struct BlobFileTests {
         return try await store.append(Array(bytes.prefix(Self.piece)), to: part, isLast: true, at: 1)
     }
 
-    @Test("What a process wrote before it ended counts, and whoever knows less is told so")
+    @Test("Bytes that a process wrote before it ended count, and a caller that knows of fewer is refused")
     func torn() async throws {
         let all = (0..<Self.piece + 50).map { UInt8(truncatingIfNeeded: $0) }
         let part = try await part(of: all)
@@ -308,7 +308,7 @@ struct BlobFileTests {
         #expect(try await store.finish(grown, at: 1))
     }
 
-    @Test("Who goes on with a part that was dropped is refused, and leaves no file")
+    @Test("A caller that goes on with a part that was dropped is refused, and leaves no file")
     func dropped() async throws {
         let begun = try await store.begin(name, size: 3, within: Self.room, at: 1)
         try await store.drop(begun)
@@ -350,7 +350,7 @@ struct BlobFileTests {
         #expect(try await store.blob(name.hash, in: "s") != nil)
     }
 
-    @Test("What no row names goes, and what is gone is not there and may be sent again")
+    @Test("A blob that no row names goes, is not there any more, and may be sent again")
     func leftOver() async throws {
         let part = try await part(of: [1, 2, 3])
         #expect(try await store.finish(part, at: 1))

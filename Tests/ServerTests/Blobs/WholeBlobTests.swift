@@ -150,7 +150,7 @@ struct WholeBlobTests {
         #expect(steps.withLock { $0 } == [.keep(count: 5000)])
     }
 
-    @Test("What has come of one that is cut is a part, with which the next upload goes on")
+    @Test("The bytes of an upload that is cut are a part, with which the next one goes on")
     func cut() async throws {
         let bench = try Bench()
         let (server, _) = server(bench)
@@ -187,7 +187,7 @@ struct WholeBlobTests {
         #expect(steps.withLock { $0 }.isEmpty)
     }
 
-    @Test("What another request has done meanwhile is not undone by one that is cut, or brings wrong bytes")
+    @Test("A request that is cut, or has wrong bytes, does not undo what another one has done meanwhile")
     func late() async throws {
         let bench = try Bench()
         let (server, _) = server(bench)

@@ -5,7 +5,7 @@ import Testing
 @testable import TidemarkWire
 
 /// What an operator asks of a device, as the server keeps and tells it (F3, W108).
-@Suite("What an operator asks of a device")
+@Suite("An operator asks a device for a remedy")
 struct AskedRemedyTests {
     private func told(
         _ report: String?, client: String = "device-aaaa", access: Access = .readWrite(as: "ada"),
@@ -174,7 +174,7 @@ struct AskedRemedyTests {
         }
     }
 
-    @Test("Who may only read by now hears and tells of a remedy all the same; nobody becomes known by that")
+    @Test("A device that may only read by now hears and tells of a remedy; nobody becomes known by that")
     func reader() async throws {
         let bench = try await known(.sqlite)
         try await bench.server.remedy(.stop(message: "m"), for: "device-aaaa", in: "s")
@@ -189,7 +189,7 @@ struct AskedRemedyTests {
         #expect(try await bench.server.devices().total == 2)
     }
 
-    @Test("What cannot be asked is refused, and says what to do")
+    @Test("A remedy that cannot be asked for is refused, and the refusal says what to do")
     func refused() async throws {
         let bench = try await known(.sqlite)
         let server = bench.server

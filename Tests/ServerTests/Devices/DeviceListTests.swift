@@ -141,7 +141,7 @@ struct DeviceListTests {
         #expect(page.devices.count == 2 && page.total == 5)
     }
 
-    @Test("Who may only read is not listed, whatever it tells", arguments: StoreKind.allCases)
+    @Test("A device that may only read is not listed, whatever it tells", arguments: StoreKind.allCases)
     func reader(kind: StoreKind) async throws {
         let bench = try await filled(kind)
         let body = #"{"scope":"s","clientId":"device-aaaa","device":{"pending":7},"operations":[]}"#

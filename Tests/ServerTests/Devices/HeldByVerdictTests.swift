@@ -5,7 +5,7 @@ import Testing
 @testable import TidemarkWire
 
 /// Rows that a device holds although no checkpoint says so, because verdicts have told it of them (W14, W39).
-@Suite("What a device knows by verdicts alone")
+@Suite("Rows that a device knows by verdicts alone")
 struct HeldByVerdictTests {
     private static let device = "device-aaaa"
 

@@ -5,7 +5,7 @@ import TidemarkTesting
 @testable import TidemarkServer
 @testable import TidemarkWire
 
-@Suite("What other systems' callers ask for costs no more than a page (I14)")
+@Suite("A request of another system's caller costs no more than a page (I14)")
 struct DialectCostTests {
     private let path = EntityPath("task")
 

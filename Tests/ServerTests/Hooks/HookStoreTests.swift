@@ -28,7 +28,7 @@ struct HookStoreTests {
         #expect(try await !store.holdHook("h", as: "two", for: .seconds(600)))
     }
 
-    @Test("What there is at the beginning counts as told, in steps; what comes then does not", arguments: kinds)
+    @Test("A head that is there at the beginning counts as told, in steps; a later one does not", arguments: kinds)
     func begun(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let store = try store(bench)
@@ -48,7 +48,7 @@ struct HookStoreTests {
         #expect(try await store.untold(to: "h", of: nil, after: nil, limit: 9) == untold)
     }
 
-    @Test("What is told is kept, never goes back, and is each hook's own", arguments: kinds)
+    @Test("A told head is kept, never goes back, and is each hook's own", arguments: kinds)
     func told(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let store = try store(bench)

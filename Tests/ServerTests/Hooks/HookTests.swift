@@ -73,7 +73,7 @@ struct HookTests {
         #expect(!failures.isEmpty && failures.allSatisfy { $0.notice?.scope == "bad" && $0.reason == "Refused" })
     }
 
-    @Test("What a process did not tell before it ended, the next one tells", arguments: HookStoreTests.kinds)
+    @Test("A process tells what the one before it had not told", arguments: HookStoreTests.kinds)
     func ended(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let dead = Receiver(isClosed: true)

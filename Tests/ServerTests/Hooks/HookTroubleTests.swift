@@ -214,7 +214,7 @@ struct HookTroubleTests {
         #expect(place < 1200)
     }
 
-    @Test("What another node may have changed while a look is under way is looked for again behind it")
+    @Test("A look that another node may have changed something under is followed by another one")
     func looksAgain() async throws {
         let bench = try StoreBench(.sqlite)
         try await fill(1200, bench)

@@ -182,7 +182,7 @@ struct AssignedIDTests {
         #expect(!String(decoding: try await bench.pullAll().bytes, as: UTF8.self).contains(order(7)))
     }
 
-    @Test("What names a record that is not here waits for it, and a temporary id never reaches another device")
+    @Test("A row that names a missing record waits for it, and a temporary id never reaches another device")
     func arrival() async throws {
         let bench = try Bench(entities: entities, limits: small)
         let refs = #","refs":[{"field":"order","entity":"order"}]"#
@@ -250,7 +250,7 @@ struct AssignedIDTests {
         #expect(try await bench.pullAll(scope: "theirs").changes.map(\.data) == [[:]])
     }
 
-    @Test("What temporary ids stand for is forgotten with a device's last lane, not before")
+    @Test("The ids behind temporary ids are forgotten with a device's last lane, not before")
     func ages() async throws {
         let bench = try Bench(entities: entities)
         let first = try await bench.exchange([temporary(1, order(7))])

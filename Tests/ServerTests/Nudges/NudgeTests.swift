@@ -164,7 +164,7 @@ struct NudgeTests {
         #expect(problem.code == .unavailable)
     }
 
-    @Test("What is pushed and what the server commits is told; who may not read learns nothing")
+    @Test("Pushes and the server's own commits are told; a caller that may not read learns nothing")
     func engine() async throws {
         let server = SyncServer(store: MemoryStore(), configuration: .still)
         let waiter = try await server.waiter(for: [("s", .read(as: "ada")), ("t", .read(as: "ada"))])

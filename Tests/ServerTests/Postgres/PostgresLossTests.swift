@@ -9,7 +9,7 @@ import TidemarkWire
 
 @Suite("PostgreSQL goes away and comes back", .serialized)
 struct PostgresLossTests {
-    @Test("What was acknowledged is there once, what was refused is not (I1)", .timeLimit(.minutes(2)))
+    @Test("A write that was acknowledged is there once, one that was refused is not (I1)", .timeLimit(.minutes(2)))
     func restarts() async throws {
         let cluster = try await offPool { try PostgresCluster(isDurable: true) }
         let bench = try PostgresBench(cluster)
@@ -39,7 +39,7 @@ struct PostgresLossTests {
         #expect(Set(incarnations.map(\.id)).count >= 4)
     }
 
-    @Test("Who reads while the server is stopped is put off, and told nothing else", .timeLimit(.minutes(2)))
+    @Test("A reader is put off while the server is stopped, and told nothing else", .timeLimit(.minutes(2)))
     func readersAtTheStop() async throws {
         let cluster = try await offPool { try PostgresCluster() }
         let node = try PostgresBench(cluster).node { $0.readers = 8 }
@@ -122,7 +122,7 @@ struct PostgresLossTests {
         #expect(try await bench.gapless("s", in: node).map(\.record) == ["first", "second"])
     }
 
-    @Test("What nobody can tell in time is said to be so, and a device's retry finds it", .timeLimit(.minutes(5)))
+    @Test("A write whose outcome nobody can tell in time is unknown; a retry finds it", .timeLimit(.minutes(5)))
     func unknown() async throws {
         let cluster = try await offPool { try PostgresCluster() }
         let bench = try PostgresBench(cluster)

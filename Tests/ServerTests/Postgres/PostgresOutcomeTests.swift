@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("What became of a commit that was not answered", .serialized)
+@Suite("The outcome of a commit that was not answered", .serialized)
 struct PostgresOutcomeTests {
     @Test(
         "A crash that lost a transaction and gave its number to another does not make it a commit",

@@ -5,7 +5,7 @@ import TidemarkPostgres
 
 @testable import TidemarkServer
 
-@Suite("What the server of PostgreSQL is asked names the scope")
+@Suite("Each statement to PostgreSQL names the scope")
 struct PostgresQueryTests {
     /// Statements that look at all scopes at once, and why.
     private static let others: Set<String> = [

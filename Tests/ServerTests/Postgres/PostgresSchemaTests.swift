@@ -49,7 +49,7 @@ struct PostgresSchemaTests {
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherIndexes)
     }
 
-    @Test("what grows with records and devices can be partitioned by scope, and a later node takes it as it is")
+    @Test("tables that grow with records and devices can be partitioned by scope, and a later node takes them so")
     func partitioned() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { $0.partitions = 3 }

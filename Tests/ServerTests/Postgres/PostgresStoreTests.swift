@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("What PostgreSQL is asked to hold, and what it says")
+@Suite("PostgreSQL's values and errors")
 struct PostgresStoreTests {
     @Test(
         "An error never holds the password",
@@ -71,7 +71,7 @@ struct PostgresStoreTests {
         #expect(rejections.first?.fields == all)
     }
 
-    @Test("What it cannot hold is refused without quoting it, and harms nothing beside it")
+    @Test("A value that it cannot hold is refused without being quoted, and harms nothing beside it")
     func unheld() async throws {
         let node = try PostgresBench().node()
         // The engine lets no such name in.

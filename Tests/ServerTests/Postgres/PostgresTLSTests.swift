@@ -29,7 +29,7 @@ struct PostgresTLSTests {
         return isBound ? Int(UInt16(bigEndian: address.sin_port)) : 0
     }
 
-    @Test("Who is to be verified is, and nobody else is written to", .timeLimit(.minutes(5)))
+    @Test("A server that is to be verified is verified, and no other is written to", .timeLimit(.minutes(5)))
     func verified() async throws {
         let cluster = try await offPool { try Self.cluster() }
         func open(_ options: String) async throws -> PostgresStore {

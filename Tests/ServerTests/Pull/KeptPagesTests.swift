@@ -86,7 +86,7 @@ struct KeptPagesTests {
         #expect(plain.keptPages.bytes == 0)
     }
 
-    @Test("What was committed is on every page that is asked for afterwards", arguments: StoreKind.allCases)
+    @Test("A commit is on every page that is asked for after it", arguments: StoreKind.allCases)
     func fresh(kind: StoreKind) async throws {
         let bench = try Self.bench(kind)
         _ = try await bench.push(upsert(1, "t0", "{}"))

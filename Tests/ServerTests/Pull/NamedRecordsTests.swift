@@ -61,7 +61,7 @@ struct NamedRecordsTests {
         #expect(itself.changes.map(\.id) == ["t1", "a"])
     }
 
-    @Test("What is only pushed is told to the operator's own programs alone")
+    @Test("Records that are only pushed are told to the operator's own programs alone")
     func withheld() async throws {
         let bench = try Bench(entities: [.state("log", direction: .push)])
         _ = try await bench.exchange([upsert(1, "l1", #"{"task":"t1"}"#, entity: "log")])

@@ -33,7 +33,7 @@ struct PartialRowTests {
         return (answer.changes.last?.data, changes?.last?["partial"] as? Bool ?? false)
     }
 
-    @Test("What was written since travels, NULLs too, and the same question has the same bytes")
+    @Test("Fields that were written since travel, NULLs too, and the same question has the same bytes")
     func changed() async throws {
         let (bench, since) = try await bench()
         _ = try await bench.exchange([upsert(2, "t1", #"{"b":null}"#, base: 1)])
@@ -88,7 +88,7 @@ struct PartialRowTests {
         #expect(last(try await page(bench, since: since)).data?.count == 3)
     }
 
-    @Test("What was deleted and made anew comes whole, and so does what an edit has revived")
+    @Test("A record that was deleted and made anew comes whole, and so does one that an edit has revived")
     func revived() async throws {
         let (bench, since) = try await bench()
         _ = try await bench.exchange([delete(2, "t1", base: 1)])
@@ -115,7 +115,7 @@ struct PartialRowTests {
         #expect(last(try await page(other, since: deleted)).data?.count == 3)
     }
 
-    @Test("What a device replays of a lost history comes whole, whatever the fields' versions say")
+    @Test("A record that a device replays of a lost history comes whole, whatever the fields' versions say")
     func replayed() async throws {
         let (bench, _) = try await bench()
         try bench.copyStore()

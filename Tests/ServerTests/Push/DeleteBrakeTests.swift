@@ -51,7 +51,7 @@ struct DeleteBrakeTests {
         #expect(try await bench.server.rejections().map(\.code) == ["delete_brake", "delete_brake"])
     }
 
-    @Test("What was confirmed passes and counts for nothing", arguments: StoreKind.allCases)
+    @Test("Deletes that were confirmed pass and count for nothing", arguments: StoreKind.allCases)
     func confirmed(kind: StoreKind) async throws {
         let bench = try await bench(kind)
         let many = try await bench.exchange(deletes(1...10, extra: #","confirmed":true"#))

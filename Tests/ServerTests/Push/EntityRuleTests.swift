@@ -61,7 +61,7 @@ struct EntityRuleTests {
         #expect(answer.errorCode(0) == "rule_failed")
     }
 
-    @Test("What a rule says to people is cut to its limit, between two letters")
+    @Test("A rule's message to people is cut to its limit, between two letters")
     func longTexts() async throws {
         let bench = try bench { _ in .reject(code: "long", detail: String(repeating: "é", count: 400)) }
         let answer = try await bench.exchange([upsert(1, "a", "{}")])
@@ -150,7 +150,7 @@ struct EntityRuleTests {
         #expect(try await bench.contents() == ["b": ["apiKey": "ok", "other": 1]])
     }
 
-    @Test("What a rule sets does not stand beside another spelling of the field")
+    @Test("A value that a rule sets does not stand beside another spelling of its field")
     func setSpelling() async throws {
         let bench = try bench { edit in edit.mine["apiKey"] == nil ? .accept : .set(["apiKey": "clean"]) }
         let answer = try await bench.exchange([
@@ -160,7 +160,7 @@ struct EntityRuleTests {
         #expect(try await bench.contents() == ["b": ["apiKey": "clean"]])
     }
 
-    @Test("What claims to come back after a loss is judged like any edit")
+    @Test("An edit that claims to be replayed after a loss is judged like any other")
     func replayed() async throws {
         let bench = try bench { $0.isDelete ? .reject(code: "kept", detail: "Tasks are kept.") : .accept }
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "there", ["x": 1]) }

@@ -54,7 +54,7 @@ struct LargeVerdictTests {
         #expect(again.versions == [2, 3, 4, 5])
     }
 
-    @Test("What an edit overwrote is told even where there is no room for the record, and on a replay too")
+    @Test("The values that an edit overwrote are told even without room for the record, and on a replay too")
     func overwritten() async throws {
         let bench = try await bench()
         let edits = (1...4).map { upsert($0, "a", #"{"n":\#($0)}"#, base: 0) }
@@ -64,7 +64,7 @@ struct LargeVerdictTests {
         }
     }
 
-    @Test("What somebody has to decide about waits, and is told when it comes again")
+    @Test("An edit that somebody has to decide about waits, and its conflict is told when it comes again")
     func conflicts() async throws {
         let bench = try await bench(.state("task", conflict: .manual))
         func edits(_ numbers: ClosedRange<Int>) -> [String] {

@@ -81,7 +81,7 @@ struct PatchedRecordTests {
     }
 
     @Test(
-        "What the text before was is not known: the whole text is asked for, again on a replay, and nothing is written",
+        "An unknown text before is no base: the whole text is asked for, on a replay too, and nothing is written",
         arguments: [ConflictPolicy.mergeFields, .lastWriteWins], WindowEnd.allCases)
     func baseUnknown(conflict: ConflictPolicy, end: WindowEnd) async throws {
         let bench = try await bench(conflict: conflict)
@@ -217,7 +217,7 @@ struct PatchedRecordTests {
         #expect(try await !raw(bench, since: next).contains("patch"))
     }
 
-    @Test("What patches save counts against the page's budget: what is read for one page stays bounded")
+    @Test("The bytes that patches save count against the page's budget: its reading stays bounded")
     func budget() async throws {
         var limits = Limits()
         limits.pageBytes = 20_000

@@ -43,7 +43,7 @@ struct PushBudgetTests {
         #expect(try await bench.exchange(members).statuses == Array(repeating: "applied", count: 4))
     }
 
-    @Test("What an operation that was not taken builds on is not forgotten, though it was acknowledged")
+    @Test("The base of an operation that was not taken is not forgotten, though it was acknowledged")
     func acknowledged() async throws {
         let bench = try Bench(limits: limits(bytes: 1))
         _ = try await bench.exchange([insert(1)])

@@ -109,7 +109,7 @@ struct PushTests {
         #expect(answer.results[1]["after"] as? Int == 3)
     }
 
-    @Test("What a chain of own operations wrote counts as seen")
+    @Test("A device has seen what a chain of its own operations wrote")
     func chain() async throws {
         let bench = try Bench()
         let answer = try await bench.exchange([

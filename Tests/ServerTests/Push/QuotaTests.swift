@@ -6,7 +6,7 @@ import Testing
 @testable import TidemarkWire
 
 /// A scope has room for so much, and puts off what is more (I14).
-@Suite("What a scope has no room for waits, and nothing is refused")
+@Suite("An edit that a scope has no room for waits, and none is refused")
 struct QuotaTests {
     private func bench(_ kind: StoreKind, rows: Int = 1000, bytes: Int = 1 << 20) throws -> EngineBench {
         var limits = Limits()

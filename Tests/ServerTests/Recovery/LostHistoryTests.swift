@@ -138,7 +138,7 @@ struct LostHistoryTests {
         #expect(next.statuses == ["applied"])
     }
 
-    @Test("What was taken is answered again, whatever history it was made on")
+    @Test("An operation that was taken is answered again, whatever history it was made on")
     func replays() async throws {
         let loss = try await loss()
         let again = try await loss.bench.exchange(
@@ -146,7 +146,7 @@ struct LostHistoryTests {
         #expect(again.results.allSatisfy { $0["replayed"] as? Bool == true })
     }
 
-    @Test("What a device replays is taken, although its history is lost")
+    @Test("An edit that a device replays is taken, although its history is lost")
     func replayed() async throws {
         let loss = try await loss()
         let original = #","epoch":"\#(loss.epoch)","original":{"epoch":"\#(loss.epoch)","version":5}"#

@@ -112,7 +112,7 @@ private func edit(_ id: String, _ fields: [String: Int]) -> [String: Any] {
 
 private func removal(_ id: String) -> [String: Any] { ["type": "delete", "entity": "task", "id": id] }
 
-@Suite("What devices replay after a loss (I11)")
+@Suite("Devices replay edits after a loss (I11)")
 struct ReplayedEditTests {
     enum Order: CaseIterable { case firstThenSecond, secondThenFirst, inTurns }
 
@@ -182,7 +182,7 @@ struct ReplayedEditTests {
         #expect(result.is == result.was)
     }
 
-    @Test("What was deleted stays deleted, also where the store has never heard of it", arguments: Order.allCases)
+    @Test("A deleted record stays deleted, also where the store has never heard of it", arguments: Order.allCases)
     func deleted(order: Order) async throws {
         let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1]))
@@ -218,7 +218,7 @@ struct ReplayedEditTests {
         #expect(result.is == result.was)
     }
 
-    @Test("What was written after the loss is later than what was lost", arguments: Order.allCases)
+    @Test("An edit after the loss is later than one that was lost", arguments: Order.allCases)
     func writtenSince(order: Order) async throws {
         let result = try await recover(order, before: oneRecord) { first, second in
             try await first.send(edit("t", ["a": 1, "b": 1]))
@@ -302,7 +302,7 @@ struct ReplayedEditTests {
         #expect(try await bench.contents() == ["t": ["a": 2, "b": 1]])
     }
 
-    @Test("What a device replays and the store has not lost is `settled`")
+    @Test("An edit that a device replays and the store has not lost is `settled`")
     func notLost() async throws {
         let bench = try Bench()
         let first = Writer(bench, "device-aaaa")
@@ -320,7 +320,7 @@ struct ReplayedEditTests {
     }
 
     @Test(
-        "Whatever was done, and in whichever order it comes back, it ends as it was",
+        "Records end as they were, whatever edits are replayed, and in whichever order",
         arguments: [
             EntityDeclaration.state("task"), .state("task", conflict: .lastWriteWins), .state("task", deletes: .lose),
         ], Order.allCases)

@@ -15,7 +15,7 @@ struct RequestDifferenceTests {
     private static let seeds =
         ProcessInfo.processInfo.environment["TIDEMARK_REQUEST_SEEDS"].flatMap { UInt64($0) } ?? 2
 
-    @Test("Whatever texts and numbers a script of hundreds of requests holds", arguments: 1...seeds)
+    @Test("A script of hundreds of requests gets them, whatever its texts and numbers are", arguments: 1...seeds)
     func scripts(seed: UInt64) async throws {
         let benches = try await offPool { try StoreKind.allCases.map { try RequestBench($0) } }
         var script = try RequestScript(seed: seed)

@@ -7,7 +7,7 @@ import TidemarkSQLite
 @testable import TidemarkWire
 
 /// Superseded rows are kept for readers in mid-scan, for a time and up to a budget (I14).
-@Suite("What is superseded takes no more of the disk than its budget")
+@Suite("Superseded rows take no more of the disk than their budget")
 struct SupersededWindowTests {
     private func bench(_ kind: StoreKind, budget: Int) throws -> EngineBench {
         var limits = Limits()

@@ -64,7 +64,7 @@ struct SnapshotTests {
     }
 
     @Test("Writes made meanwhile never show in it and are in the delta that follows")
-    func pinned() async throws {
+    func writtenMeanwhile() async throws {
         let bench = try await filled()
         var round: Int64 = 1
         let scan = try await scan(bench) {

@@ -26,7 +26,7 @@ struct FieldNameTests {
         #expect(page.changes.first?.data == ["Title": "z"])
     }
 
-    @Test("What each side sums up is the same in any case", arguments: StoreKind.allCases)
+    @Test("The digest of each side is the same in any case of a name", arguments: StoreKind.allCases)
     func digests(kind: StoreKind) async throws {
         var sums: Set<String> = []
         for name in ["Title", "title", "TITLE"] {
@@ -42,7 +42,7 @@ struct FieldNameTests {
         #expect(sums.count == 1 && sums != ["0000000000000000"])
     }
 
-    @Test("What is declared of a field holds for it in any case", arguments: StoreKind.allCases)
+    @Test("A field's declaration holds for its name in any case", arguments: StoreKind.allCases)
     func declared(kind: StoreKind) async throws {
         let bench = try EngineBench(
             kind,

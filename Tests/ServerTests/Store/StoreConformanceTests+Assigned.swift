@@ -5,7 +5,7 @@ import TidemarkWire
 
 extension StoreConformanceTests {
     @Test(
-        "What a temporary id stands for is known in all scopes, and whose it is, and where",
+        "The id behind a temporary id is known in all scopes, and whose it is, and where",
         arguments: StoreKind.allCases)
     func aliases(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

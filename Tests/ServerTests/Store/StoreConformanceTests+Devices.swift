@@ -170,7 +170,7 @@ extension StoreConformanceTests {
     }
 
     @Test(
-        "What a device holds by verdicts is kept until it shows a checkpoint", arguments: StoreKind.allCases)
+        "The rows that a device holds by verdicts are kept until it shows a checkpoint", arguments: StoreKind.allCases)
     func oldestVerdict(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         try await bench.append(.upsert("a"))
@@ -190,7 +190,7 @@ extension StoreConformanceTests {
     }
 
     @Test(
-        "What an operator asks of a device stays where the rest changes, is undone with its write, and goes with it",
+        "A remedy for a device stays where the rest changes, is undone with its write, and goes with the device",
         arguments: StoreKind.allCases)
     func remedy(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

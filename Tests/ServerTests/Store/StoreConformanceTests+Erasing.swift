@@ -73,7 +73,7 @@ extension StoreConformanceTests {
         #expect(try await bench.read("other") { try $0.dump() } == other)
     }
 
-    @Test("What stands under a caller's name goes, and nothing else", arguments: StoreKind.allCases)
+    @Test("Everything under a caller's name goes, and nothing else", arguments: StoreKind.allCases)
     func erasedCaller(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         try await fill(bench, "s")

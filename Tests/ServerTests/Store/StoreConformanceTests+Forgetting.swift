@@ -80,7 +80,7 @@ extension StoreConformanceTests {
     }
 
     @Test(
-        "What a temporary id stands for is remembered as long as its device is, anywhere", arguments: StoreKind.allCases
+        "The id behind a temporary id is remembered as long as its device is, anywhere", arguments: StoreKind.allCases
     )
     func aliasesForgotten(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

@@ -100,7 +100,7 @@ extension StoreConformanceTests {
         #expect(try await bench.state().incarnations.map(\.start) == [10, 12, 14, 16, 18, 20])
     }
 
-    @Test("What was written is there when the store is opened again", arguments: StoreKind.allCases)
+    @Test("A write is there when the store is opened again", arguments: StoreKind.allCases)
     func openedAgain(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         try await bench.append(.upsert("a", #"{"n":1}"#), .upsert("a", #"{"n":2}"#), .delete("b"), .event("9"))

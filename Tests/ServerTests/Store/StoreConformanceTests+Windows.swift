@@ -5,7 +5,7 @@ import TidemarkWire
 
 extension StoreConformanceTests {
     @Test(
-        "What is superseded is counted, and goes beyond a weight, the first of it first", arguments: StoreKind.allCases)
+        "Superseded rows are counted, and go beyond a weight, the first of them first", arguments: StoreKind.allCases)
     func window(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         func expect(
@@ -58,7 +58,7 @@ extension StoreConformanceTests {
     }
 
     @Test(
-        "Whatever removes superseded rows takes them from the count, and what is undone does not",
+        "Each removal of superseded rows takes them from the count, and one that is undone does not",
         arguments: StoreKind.allCases)
     func windowInStep(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @Suite("The same calls get the same answers from every store")
 struct StoreDifferenceTests {
-    @Test("Whatever a script of hundreds of calls does", arguments: 1...6 as ClosedRange<UInt64>)
+    @Test("A script of hundreds of calls gets them, whatever it does", arguments: 1...6 as ClosedRange<UInt64>)
     func scripts(seed: UInt64) async throws {
         let benches = try StoreKind.allCases.map { try StoreBench($0) }
         var script = StoreScript(seed: seed)

@@ -109,7 +109,7 @@ struct AttachedTableTests {
         } catch { Issue.record(error, sourceLocation: sourceLocation) }
     }
 
-    @Test("What cannot be attached is refused with a reason, and left alone", .timeLimit(.minutes(5)))
+    @Test("A table that cannot be attached is refused with a reason, and left alone", .timeLimit(.minutes(5)))
     func refused() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -152,7 +152,7 @@ struct AttachedTableTests {
         await expectError(.notAttached) { try await bench.store.detach("other") }
     }
 
-    @Test("Who does not own a table cannot attach it", .timeLimit(.minutes(5)))
+    @Test("A role that does not own a table cannot attach it", .timeLimit(.minutes(5)))
     func foreign() async throws {
         let bench = try await TableBench()
         let role = bench.postgres.schema

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("What other programs write to attached tables", .serialized)
+@Suite("Other programs write to attached tables", .serialized)
 struct CapturedTableTests {
     @Test("Rows that are there become the first snapshot, and later ones the delta", .timeLimit(.minutes(5)))
     func captured() async throws {
@@ -81,7 +81,7 @@ struct CapturedTableTests {
         #expect(try await bench.records().values.map { $0["title"] as? String } == ["first of many"])
     }
 
-    @Test("What a program undoes is never seen, and what it writes in parts comes once", .timeLimit(.minutes(5)))
+    @Test("A write that a program undoes is never seen, and one in parts comes once", .timeLimit(.minutes(5)))
     func undone() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text)")

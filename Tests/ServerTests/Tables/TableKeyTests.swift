@@ -189,7 +189,7 @@ struct TableKeyTests {
         #expect(taken.statuses == ["applied"], "\(taken.results)")
     }
 
-    @Test("What refers to a key is spelled like it", .timeLimit(.minutes(5)))
+    @Test("A reference is spelled like the key that it names", .timeLimit(.minutes(5)))
     func references() async throws {
         let bench = try await benchWithExtensions()
         try await bench.sql(

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("What devices send lands in attached tables", .serialized)
+@Suite("Devices' edits land in attached tables", .serialized)
 struct TablePushTests {
     private func insert(_ number: Int, _ id: String, _ fields: String, entity: String = "task") -> String {
         upsert(number, id, fields, entity: entity)
@@ -134,7 +134,7 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT * FROM ~.profile ORDER BY 1") == "1|Ada\n2|Bob")
     }
 
-    @Test("What a device's delete takes along is in the same answer", .timeLimit(.minutes(5)))
+    @Test("Rows that a device's delete takes along are in the same answer", .timeLimit(.minutes(5)))
     func cascade() async throws {
         let bench = try await TableBench()
         try await bench.sql(

@@ -6,7 +6,7 @@ import TidemarkWire
 @testable import TidemarkPostgres
 @testable import TidemarkServer
 
-@Suite("What servers can and cannot read of attached tables", .serialized)
+@Suite("Servers read of attached tables what their role may see", .serialized)
 struct TableReadingTests {
     @Test("Rows that the servers' role may not see are not gone", .timeLimit(.minutes(5)))
     func hiddenRows() async throws {

@@ -5,7 +5,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-@Suite("What a device's row refers to lies in its scope, or where its author may read", .serialized)
+@Suite("A device's row refers to rows of its scope, or to those that its author may read", .serialized)
 struct TableReferenceTests {
     /// Two lists, each with a project and a task of the operator's.
     private func bench() async throws -> TableBench {
@@ -116,7 +116,7 @@ struct TableReferenceTests {
         #expect(plain.contains("applied"), "\(plain)")
     }
 
-    @Test("What the scope's own column refers to is granted with the scope", .timeLimit(.minutes(5)))
+    @Test("A row that the scope's own column refers to is granted with the scope", .timeLimit(.minutes(5)))
     func scopeColumn() async throws {
         let bench = try await TableBench()
         try await bench.sql(

@@ -32,7 +32,7 @@ struct TableTypeTests {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     }
 
-    @Test("What has a text form travels as that, whatever the role's settings are", .timeLimit(.minutes(5)))
+    @Test("A value that has a text form travels as that, whatever the role's settings are", .timeLimit(.minutes(5)))
     func texts() async throws {
         let cluster = try await offPool { try PostgresCluster() }
         _ = try await offPool {
@@ -72,7 +72,7 @@ struct TableTypeTests {
         )
     }
 
-    @Test("What such a type does not take is refused by its column", .timeLimit(.minutes(5)))
+    @Test("A value that such a type does not take is refused by its column", .timeLimit(.minutes(5)))
     func refused() async throws {
         let bench = try await TableBench()
         try await bench.sql(

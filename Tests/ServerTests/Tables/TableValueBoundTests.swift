@@ -104,7 +104,7 @@ struct TableValueBoundTests {
         #expect(answer.statuses == ["applied"], "\(answer.results)")
     }
 
-    @Test("What an index cannot take is a value's fault, not the server's", .timeLimit(.minutes(5)))
+    @Test("A value that an index cannot take is the value's fault, not the server's", .timeLimit(.minutes(5)))
     func indexed() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text); CREATE INDEX ON ~.todo (title)")

@@ -86,12 +86,12 @@ struct ServerValueTests {
                 == #"device-aaaa of ada\u000a in w:1 was seen 2027-01-15T08:00:00Z, 3 changes behind."#)
         #expect(FleetPage(devices: [device], total: 10).description == "Lists 1 of 10 devices.")
         var report = DeviceReport()
-        #expect(report.description == "0 edits waiting.")
+        #expect(report.description == "0 edits pending.")
         (report.pending, report.refused, report.quarantined) = (1, 2, 3)
         (report.oldest, report.error) = (Duration.seconds(60), "network_unavailable")
         #expect(
             report.description
-                == "1 edit waiting, the oldest for 60 seconds; 2 refused; 3 quarantined; network_unavailable.")
+                == "1 edit pending, the oldest for 60 seconds; 2 refused; 3 quarantined; network_unavailable.")
         #expect(RemedyOutcome(7, .done).description == "Remedy 7: done.")
         #expect(
             RemedyOutcome(7, .failed, code: "network_unavailable").description

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TidemarkTesting
 
-@Suite("The ways of an exploration")
+@Suite("The edges of an exploration")
 struct ExplorationGraphTests {
     @Test("of two threads that kill the same device in vain, only one goes on to the next device")
     func survivors() throws {
@@ -12,9 +12,9 @@ struct ExplorationGraphTests {
         let outlook = Outlook(acts: [0: [], 1: []], wait: 10)
         _ = graph.arrive(at: 1, outlook, budget, from: nil, by: [])
         var victims: [Int] = []
-        var ways: Set<[Step]> = []
+        var edges: Set<[Step]> = []
         while let first = graph.nearest(within: 1) {
-            #expect(ways.insert(first.move.steps).inserted)
+            #expect(edges.insert(first.move.steps).inserted)
             guard let victim = first.victim else { continue }
             let second = try #require(graph.nearest(within: 1))
             #expect(second.victim == victim)

@@ -78,7 +78,7 @@ struct ExplorationTests {
         await #expect(throws: Simulation.Failure.self) { try await Simulation(of: app).play(found.script) }
     }
 
-    @Test("every record of every world goes the ways of its machine, whose cells are counted")
+    @Test("every record of every world takes the steps of its machine, whose cells are counted")
     func audited() async throws {
         let exploration = try exploration(of: CardApp.app, edits: 1)
         let (report, coverage) = try await exploration.audit()

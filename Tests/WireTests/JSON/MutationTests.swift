@@ -1,7 +1,7 @@
 import Testing
 import TidemarkFuzzing
 
-@Suite("Whatever bytes come, decoders read them or refuse them")
+@Suite("Decoders read any bytes or refuse them")
 struct MutationTests {
     /// Those that do much with one input get fewer.
     private static let slow = ["patch": 100, "gzip": 1000, "token": 1000]

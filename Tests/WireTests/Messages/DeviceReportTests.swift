@@ -43,7 +43,7 @@ struct DeviceReportTests {
     }
 
     @Test(
-        "What is no report, and members that nobody knows, refuse no request",
+        "A malformed report, and members that nobody knows, have no request refused",
         arguments: ["null", "7", #""x""#, "[{}]", "true", #"{"pending":"7","next":{"a":[1]},"oldest":null}"#])
     func malformed(text: String) throws {
         let read = try request(text)

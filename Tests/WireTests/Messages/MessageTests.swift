@@ -23,7 +23,7 @@ struct MessageTests {
         #expect(path(of: #"{"scope":"s","clientId":"client-01","new":{"a":[{"b":1,"c":2}],"b":3}}"#) == nil)
     }
 
-    @Test("What is too long says how much is taken")
+    @Test("The refusal of a list that is too long says how much is taken")
     func limits() {
         func detail(_ members: String) -> String? {
             do {

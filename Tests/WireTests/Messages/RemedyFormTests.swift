@@ -57,7 +57,7 @@ struct RemedyFormTests {
         #expect(KeptRemedy(bytes: kept.bytes)?.remedy == .slowDown(interval: .seconds(86_400)))
     }
 
-    @Test("What came of it comes back, alone too")
+    @Test("The outcome of a remedy is read back, alone too")
     func outcome() throws {
         var outcome = RemedyOutcome(7, .done)
         (outcome.differing, outcome.repaired) = (3, 2)
@@ -83,7 +83,7 @@ struct RemedyFormTests {
     func unknown(text: String) throws { #expect(try read(text) == NumberedRemedy(number: 7, remedy: nil)) }
 
     @Test(
-        "What is no remedy is none, and keeps no answer from being read", arguments: ["7", "null", "[]", "{}", #""x""#])
+        "A malformed remedy is none, and an answer with it is read", arguments: ["7", "null", "[]", "{}", #""x""#])
     func malformed(text: String) throws { #expect(try read(text) == nil) }
 
     @Test("Intervals and messages are brought into their bounds")

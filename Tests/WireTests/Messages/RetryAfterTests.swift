@@ -38,7 +38,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "What is neither asks for nothing",
+        "A text that is neither asks for no wait",
         arguments: [
             "", " ", "-5", "1.5", "soon", "5 s", "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
             "Sun, 06 Nov 1994 08:49:37 CET", "1994-11-06T08:49:37Z", "a b c d e f g", ", , , , , , , ,",

@@ -61,7 +61,7 @@ struct ServerSentEventTests {
     }
 
     @Test(
-        "What is no nudge is refused",
+        "An event that is no nudge is refused",
         arguments: ["", "{}", "[]", #"{"scope":"a"}"#, #"{"scope":"","head":1}"#, #"{"scope":"a","head":"1"}"#])
     func noNudge(text: String) {
         #expect(throws: JSONError.self) { try Array(text.utf8).withUnsafeBytes { try Nudge(from: $0) } }

@@ -15,7 +15,7 @@ struct SocketMessageTests {
     }
 
     @Test(
-        "What is no message says which member is wrong",
+        "The refusal of a text that is no message says which member is wrong",
         arguments: [
             (#"{"scopes":["a"]}"#, "type"), (#"{"type":"subscribe"}"#, "scopes"), (#"{"type":"authorize"}"#, "token"),
             (#"{"type":"leave","scopes":[]}"#, "type"), (#"{"type":"subscribe","scopes":"a"}"#, "scopes"),

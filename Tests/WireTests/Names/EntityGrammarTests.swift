@@ -66,11 +66,11 @@ struct EntityGrammarTests {
         #expect(members.map { "\($0.name):\($0.value)" } == ["a:b=c=d", "a:", "x:1+2", "y:", ":z"])
     }
 
-    @Test("What is no percent-encoded UTF-8 is no query", arguments: ["a=%", "a=%4", "%zz=a", "a=%ff", "a=%ed%a0%80"])
+    @Test("Broken percent-encoding or UTF-8 is no query", arguments: ["a=%", "a=%4", "%zz=a", "a=%ff", "a=%ed%a0%80"])
     func brokenQuery(text: String) {
         #expect(throws: Problem.self) { try PercentEncoding.members(ofQuery: text) }
     }
 
-    @Test("What is no percent-encoded UTF-8 is no name in a path", arguments: ["%", "%4", "a%zz", "%ff", "%ed%a0%80"])
+    @Test("Broken percent-encoding or UTF-8 is no name in a path", arguments: ["%", "%4", "a%zz", "%ff", "%ed%a0%80"])
     func paths(text: String) { #expect(throws: Problem.self) { try PercentEncoding.decoded(path: text) } }
 }

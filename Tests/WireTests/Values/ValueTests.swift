@@ -51,7 +51,7 @@ struct ValueTests {
     }
 
     @Test(
-        "What is no column value is refused",
+        "JSON that is no column value is refused",
         arguments: [
             "true", "[]", "[1]", "{}", #"{"a":1}"#, #"{"$int":"01"}"#, #"{"$int":1}"#,
             #"{"$int":"9223372036854775808"}"#,

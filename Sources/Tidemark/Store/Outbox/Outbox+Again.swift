@@ -24,7 +24,7 @@ extension Outbox {
 
     /// Gives an operation a second key, and the state that says why. `members` say what it means by now, with ids that
     /// are known in place. A patch stays one only where they are left out: its base may be lost.
-    static func seal(
+    static func reseal(
         _ db: Database, _ entry: OutboxEntry, as state: State, key: OperationKey, members: [UInt8]? = nil
     ) throws {
         try Query(
@@ -77,9 +77,9 @@ extension Outbox {
         // A group stays together.
         var moved: [Int64: Int64] = [:]
         for entry in try entry.group.map({ try rest(db, of: $0, after: 0) }) ?? [entry] {
-            let key = numbers.take()
+            let key = numbers.nextKey()
             moved[entry.key.number] = key.number
-            try seal(db, entry, as: .resealed, key: key)
+            try reseal(db, entry, as: .resealed, key: key)
             try renumber(db, entry, moved, own: key.number)
         }
         try numbers.store(db, scope: scope)

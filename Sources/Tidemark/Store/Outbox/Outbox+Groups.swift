@@ -13,7 +13,7 @@ extension Outbox {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND lane IS NULL AND id > ?3 LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND \(isRejected) AND lane IS NULL AND id > ?3 LIMIT 1
             """
         ).first(db, [.text(entity), .text(record), .integer(id)]) { _ in true } ?? false
     }
@@ -23,7 +23,7 @@ extension Outbox {
             db,
             """
             UPDATE tidemark_operation SET in_group = ?3
-            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND lane IS NULL
+            WHERE entity = ?1 AND record = ?2 AND \(isRejected) AND lane IS NULL
             """
         ).execute([.text(entity), .text(record), .text(group)])
     }

@@ -61,7 +61,7 @@ extension Outbox {
     static func hasOpenOrRefused(_ db: Database, _ scope: Scope) throws -> Bool {
         if try hasOpen(db, scope) { return true }
         return try Query(
-            db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND lane IS NOT NULL AND scope = ?1 LIMIT 1"
+            db, "SELECT 1 FROM tidemark_operation WHERE \(isRejected) AND lane IS NOT NULL AND scope = ?1 LIMIT 1"
         ).first(db, [.text(scope.name)]) { _ in true } != nil
     }
 }
@@ -70,17 +70,17 @@ extension Outbox {
 
 extension Outbox {
     static func hasRefusals(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' LIMIT 1").first(db) { _ in true }
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE \(isRejected) LIMIT 1").first(db) { _ in true }
             ?? false
     }
 
     static func hasRefusedInserts(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND is_insert LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE \(isRejected) AND is_insert LIMIT 1")
             .first(db) { _ in true } ?? false
     }
 
     static func countRejected(_ db: Database) throws -> Int {
-        try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
+        try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isRejected)")
     }
 
     /// The refused operations of a scope, counted up to a limit.
@@ -89,14 +89,14 @@ extension Outbox {
             db,
             """
             SELECT count(*) FROM (
-                SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND state = 'rejected' LIMIT \(limit))
+                SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND \(isRejected) LIMIT \(limit))
             """
         ).first(db, [.text(scope.name)]) { $0.integer(0) } ?? 0
     }
 
     /// Edits of rows that cannot travel: the rows are counted as such, and the server was never asked.
     static func countUnsendable(_ db: Database) throws -> Int {
-        let isLocal = "state = 'rejected' AND lane IS NULL AND code = \(literal(RejectionCode.unsendableValue))"
+        let isLocal = "\(isRejected) AND lane IS NULL AND code = \(literal(RejectionCode.unsendableValue))"
         return try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isLocal) AND kind <> 'delete'")
     }
 
@@ -107,7 +107,7 @@ extension Outbox {
                 db,
                 """
                 SELECT max(lane IS NULL) FROM tidemark_operation
-                WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND is_insert
+                WHERE entity = ?1 AND record = ?2 AND \(isRejected) AND is_insert
                 """
             ).first(db, [.text(name.entity), .text(name.record)]) { $0.optionalInteger(0) } ?? nil
         return isLocal.map { $0 == 1 }
@@ -121,7 +121,7 @@ extension Outbox {
             db,
             """
             SELECT id, is_insert, \(Outbox.contentSQL) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND id < ?3
+            WHERE entity = ?1 AND record = ?2 AND \(isRejected) AND id < ?3
             """
         ).rows(db, [.text(entry.entity), .text(entry.record), .integer(entry.id)]) {
             (id: $0.integer(0), isInsert: $0.integer(1) != 0, members: $0.blob(2))
@@ -134,7 +134,7 @@ extension Outbox {
             db,
             """
             SELECT record FROM tidemark_operation
-            WHERE entity = ?1 AND scope = coalesce(?2, scope) AND state = 'rejected' AND lane IS NULL
+            WHERE entity = ?1 AND scope = coalesce(?2, scope) AND \(isRejected) AND lane IS NULL
             """
         ).rows(db, [.text(entity), .optional(scope?.name)]) { $0.text(0) }
     }
@@ -145,7 +145,7 @@ extension Outbox {
             db,
             """
             SELECT count(*) FROM tidemark_operation
-            WHERE entity = ?1 AND state = 'rejected' AND kind = 'delete' AND code = ?2
+            WHERE entity = ?1 AND \(isRejected) AND kind = 'delete' AND code = ?2
             """
         ).first(db, [.text(entity), .text(code)]) { Int($0.integer(0)) } ?? 0
     }
@@ -158,13 +158,13 @@ extension Outbox {
 
     /// All refused operations, oldest first.
     static func rejected<T>(_ db: Database, _ columns: String, _ read: (Query) throws -> T) throws -> [T] {
-        try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE state = 'rejected' ORDER BY id")
+        try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE \(isRejected) ORDER BY id")
             .rows(db, [], read)
     }
 
     /// Whether a refused operation never left this device, and its record; `nil` where it is not refused any more.
     static func rejected(_ db: Database, id: Int64) throws -> (isLocal: Bool, record: String)? {
-        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND state = 'rejected'")
+        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND \(isRejected)")
             .first(db, [.integer(id)]) { ($0.integer(0) == 1, $0.text(1)) }
     }
 

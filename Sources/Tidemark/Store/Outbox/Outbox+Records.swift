@@ -9,7 +9,7 @@ extension Outbox {
             db,
             """
             SELECT record, scope FROM tidemark_operation
-            WHERE entity = ?1 AND (\(isOpen) OR state = 'rejected')
+            WHERE entity = ?1 AND (\(isOpen) OR \(isRejected))
             """
         ).rows(db, [.text(entity)]) { ($0.text(0), $0.text(1)) }
     }
@@ -22,7 +22,7 @@ extension Outbox {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND \(isUnsendable) LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND \(isRejected) AND \(isUnsendable) LIMIT 1
             """
         ).first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
     }
@@ -33,7 +33,7 @@ extension Outbox {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND state = 'rejected'
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND \(isRejected)
               AND NOT (\(isUnsendable)) LIMIT 1
             """
         ).first(db, [.text(name.entity), .text(name.record), .text(scope)]) { _ in true } ?? false

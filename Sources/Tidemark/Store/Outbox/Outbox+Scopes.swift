@@ -72,7 +72,7 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT id FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND state = 'lost' AND entity = ?2
+            SELECT id FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND \(State.lost.sql) AND entity = ?2
               AND record = ?3 AND kind = 'upsert'
             """
         ).rows(db, [.text(scope.name), .text(entity), .text(record)]) { $0.integer(0) }
@@ -83,7 +83,7 @@ extension Outbox {
         try Query(
             db,
             """
-            UPDATE tidemark_operation SET state = 'replayed', finished_at = NULL, version = NULL, code = NULL,
+            UPDATE tidemark_operation SET \(State.replayed.sql), finished_at = NULL, version = NULL, code = NULL,
               detail = NULL, hint = NULL
             WHERE scope = ?1 AND \(isReplay) AND \(isLost) AND entity = ?2 AND record = ?3
             """

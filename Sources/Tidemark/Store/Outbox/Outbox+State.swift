@@ -23,6 +23,9 @@ extension Outbox {
         case deferred
         case outcomeUnknown = "outcome_unknown"
 
+        /// SQL: the column and this state, for a condition or for SET.
+        var sql: String { "state = '\(rawValue)'" }
+
         /// Whether the server took it.
         var isTaken: Bool { self == .applied || self == .merged }
 
@@ -47,7 +50,7 @@ extension Outbox {
     /// Compared one by one: each statement that writes an operation holds it against the conditions of all partial
     /// indexes, and for IN SQLite would make a table of the names each time.
     private static func sql(_ states: [State]) -> String {
-        "(" + states.map { "state = '\($0.rawValue)'" }.joined(separator: " OR ") + ")"
+        "(" + states.map(\.sql).joined(separator: " OR ") + ")"
     }
 
     // The partial indexes are made of these same conditions: SQLite uses an index where its condition is in a query.
@@ -66,4 +69,10 @@ extension Outbox {
     static let isPackable = isTaken + " AND lane IS NOT NULL AND code IS NULL AND resolved IS NULL"
     /// The app has to decide about it, as SQL.
     static let isUndecided = sql([.rejected, .conflict])
+    /// The server, or this device, refused it, as SQL.
+    static let isRejected = State.rejected.sql
+    /// Its edits are edits again, as SQL.
+    static let isDeferred = State.deferred.sql
+    /// The server answered without saying what became of it, as SQL.
+    static let isUntold = State.outcomeUnknown.sql
 }

@@ -156,7 +156,7 @@ enum Outbox {
             db,
             """
             SELECT \(columns) FROM tidemark_operation AS o WHERE entity = ?1 AND record = ?2 AND scope = ?3
-              AND state = 'outcome_unknown' AND kind <> 'delete' AND NOT EXISTS (
+              AND \(isUntold) AND kind <> 'delete' AND NOT EXISTS (
                 SELECT 1 FROM tidemark_operation
                 WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND kind = 'delete' AND id > o.id)
             ORDER BY id
@@ -166,7 +166,7 @@ enum Outbox {
 
     /// Removes an operation whose outcome was not told.
     static func removeUntold(_ db: Database, id: Int64) throws {
-        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND state = 'outcome_unknown'")
+        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND \(isUntold)")
             .execute([.integer(id)])
     }
 
@@ -229,7 +229,7 @@ enum Outbox {
         INSERT INTO tidemark_operation(
           scope, edited_at, sealed_at, lane, number, entity, record, kind, members, content, is_insert, in_group, state)
         """,
-        row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'sealed')")
+        row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '\(State.sealed.rawValue)')")
 
     /// Writes sealed operations; their ids follow each other and end with the last inserted one.
     static func seal(_ db: Database, _ operations: [Sealed]) throws {
@@ -248,7 +248,7 @@ enum Outbox {
             """
             INSERT INTO tidemark_operation(
               scope, entity, record, kind, members, sealed_at, finished_at, state, code, detail, hint, is_insert)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 'rejected', ?7, ?8, ?9, ?10)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, '\(State.rejected.rawValue)', ?7, ?8, ?9, ?10)
             """
         ).execute([
             .text(scope.name), .text(operation.entity), .text(record), .text(operation.kind.rawValue),
@@ -258,7 +258,7 @@ enum Outbox {
     }
 
     static func hasLocalRefusals(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND lane IS NULL LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE \(isRejected) AND lane IS NULL LIMIT 1")
             .first(db) { _ in true } ?? false
     }
 
@@ -267,7 +267,7 @@ enum Outbox {
             db,
             """
             DELETE FROM tidemark_operation
-            WHERE state = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2
+            WHERE \(isRejected) AND lane IS NULL AND entity = ?1 AND record = ?2
             """
         ).execute([.text(entity), .text(record)])
     }
@@ -303,7 +303,7 @@ enum Outbox {
         var numbers = try LaneNumbers(db, lane: lane)
         var moved: [Int64: Int64] = [:]
         for entry in entries where entry.key.lane == broken && entry.key.number >= problem?.expected ?? 1 {
-            let number = numbers.take().number
+            let number = numbers.nextKey().number
             moved[entry.key.number] = number
             try Query(db, "UPDATE tidemark_operation SET lane = ?2, number = ?3 WHERE id = ?1")
                 .execute([.integer(entry.id), .text(lane), .integer(number)])
@@ -333,7 +333,7 @@ struct LaneNumbers {
         next = first
     }
 
-    mutating func take() -> OperationKey {
+    mutating func nextKey() -> OperationKey {
         defer { next += 1 }
         return OperationKey(lane: lane, number: next)
     }

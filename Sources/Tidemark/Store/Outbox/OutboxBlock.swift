@@ -21,7 +21,7 @@ struct OutboxBlock {
         var record: [UInt8] { bytes(5) ?? [] }
         var members: [UInt8] { bytes(7) ?? [] }
 
-        /// One without a verdict, as it stands once the server has taken it as it was sent.
+        /// The row of an operation without a verdict, as it becomes once the server has taken it as it was sent.
         func taken(at version: Version, now: Int64) -> Operation {
             var cells = cells
             (cells[2], cells[3]) = (.integer(version), .integer(now))
@@ -79,7 +79,7 @@ struct OutboxBlock {
     /// The size of its operations.
     private(set) var byteCount = 0
 
-    /// What is written of one column.
+    /// The bytes of one column while a block is written.
     fileprivate struct Column {
         var writer = ByteWriter()
         var last = Last()

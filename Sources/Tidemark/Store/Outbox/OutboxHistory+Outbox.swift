@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-// What the outbox answers together with the history of what it held before.
+// Questions that the outbox answers together with the history of what it held before.
 extension Outbox {
     /// Whether anything of a scope has ever had a verdict.
     static func hasFinished(_ db: Database, _ scope: Scope) throws -> Bool {

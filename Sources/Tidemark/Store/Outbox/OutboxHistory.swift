@@ -85,7 +85,7 @@ package enum OutboxHistory {
         try Query(
             db,
             """
-            DELETE FROM tidemark_operation AS old WHERE scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred'
+            DELETE FROM tidemark_operation AS old WHERE scope = ?1 AND \(Outbox.isFinished) AND \(Outbox.isDeferred)
               AND EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = old.entity
                 AND record = old.record AND id > old.id AND \(Outbox.isTaken))
             """
@@ -101,7 +101,7 @@ package enum OutboxHistory {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred' LIMIT 1
+            WHERE scope = ?1 AND \(Outbox.isFinished) AND \(Outbox.isDeferred) LIMIT 1
             """
         ).first(db, [.text(scope.name)]) { _ in true } == nil
             && Query(db, "SELECT 1 FROM tidemark_ref LIMIT 1").first(db) { _ in true } == nil
@@ -177,6 +177,24 @@ package enum OutboxHistory {
             let bytes = try block.first(db, [.integer(id)]) { $0.blob(0) } ?? []
             return OutboxBlock.operations(bytes).contains { $0.name == record }
         }
+    }
+
+    /// The blocks of a scope whose newest version lies above `base`, and not above `newest`; oldest first.
+    static func blocks(
+        _ db: Database, _ scope: Scope, after base: Version, upTo newest: Version
+    ) throws -> [(id: Int64, bytes: [UInt8])] {
+        try Query(
+            db,
+            """
+            SELECT id, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 AND version <= ?3
+            ORDER BY id
+            """
+        ).rows(db, [.text(scope.name), .integer(base), .integer(newest)]) { ($0.integer(0), $0.blob(1)) }
+    }
+
+    static func block(_ db: Database, _ id: Int64) throws -> (lane: String, bytes: [UInt8])? {
+        try Query(db, "SELECT lane, operations FROM tidemark_history WHERE id = ?1")
+            .first(db, [.integer(id)]) { ($0.text(0), $0.blob(1)) }
     }
 
     /// All operations in blocks, with their fields whole, for tools that look at a file from outside.

@@ -31,7 +31,7 @@ package struct Budget: Hashable, Sendable {
     }
 }
 
-/// One way on from an explored world.
+/// An edge out of an explored world.
 struct Move: Hashable, Sendable {
     var steps: [Step]
     /// What is left to happen after it.

@@ -6,8 +6,8 @@ import Foundation
 ///
 /// Engines that are in the midst of something cannot be copied, so a world is reached by playing its steps. A world
 /// that is the same as another one (``WorldOutline``) is gone on from once only; and since most edges lead to worlds
-/// that are known, a scan goes on from there to the next way that nobody has taken, until none is left. To look at all
-/// worlds of one depth before those of the next would play each way from the beginning, ten times slower. The checks
+/// that are known, a scan goes on from there to the next edge that nobody has taken, until none is left. To look at all
+/// worlds of one depth before those of the next would play each path from the beginning, ten times slower. The checks
 /// run after every step; where a new world is reached in which nothing is under way, the faults end, and all devices
 /// have to come to be in sync. Every other world leads to such a one by arrivals alone.
 ///
@@ -57,7 +57,7 @@ package struct Exploration: Sendable {
     package struct Report: Hashable, Sendable {
         /// Worlds that differ.
         package var states = 0
-        /// Ways from one of them to another.
+        /// Edges from one of them to another.
         package var transitions = 0
         /// All worlds that are fewer edges than this from the beginning were gone on from, where they are taken in that
         /// order.

@@ -7,7 +7,7 @@ struct Explorer: Sendable {
     let exploration: Exploration
     let laboratory: Laboratory
 
-    /// Plays one world after the other, until there is no way that was not taken.
+    /// Plays one world after the other, until there is no edge that was not taken.
     func explore(_ graph: StateGraph) {
         while !graph.isOver {
             if let depth = exploration.depthLimit { visit(graph, within: depth) } else { scan(graph) }
@@ -22,9 +22,9 @@ struct Explorer: Sendable {
             while true {
                 switch graph.next(at: place) {
                 case .end: return nil
-                case .known(let way, let end):
-                    steps += way
-                    for step in way { try world.perform(step) }
+                case .known(let edge, let end):
+                    steps += edge
+                    for step in edge { try world.perform(step) }
                     place = end
                 case .new(let move, let victim):
                     let (end, quiet) = try take(move, victim, from: place, in: world, graph, &steps)
@@ -35,10 +35,10 @@ struct Explorer: Sendable {
         }
     }
 
-    /// Plays the steps to the world that was reached first of those with a way that nobody has taken, and takes it.
+    /// Plays the steps to the world that was reached first of those with an edge that nobody has taken, and takes it.
     private func visit(_ graph: StateGraph, within depth: Int) {
         if let errand = graph.nearest(within: depth) {
-            play(exploration.prelude + errand.way, graph) { world, steps in
+            play(exploration.prelude + errand.path, graph) { world, steps in
                 try take(errand.move, errand.victim, from: errand.place, in: world, graph, &steps).quiet
             }
         } else if graph.isEmpty {
@@ -53,13 +53,13 @@ struct Explorer: Sendable {
     }
 
     /// - Parameter body: what else is played; gives the time that it took to be in sync, where it came to that.
-    private func play(_ way: [Step], _ graph: StateGraph, _ body: (World, inout [Step]) throws -> Int64?) {
-        var steps = way
+    private func play(_ path: [Step], _ graph: StateGraph, _ body: (World, inout [Step]) throws -> Int64?) {
+        var steps = path
         var quiet: Int64?
         do {
             let world = try World(in: laboratory, plan: exploration.plan)
             defer { world.end() }
-            for step in way { try world.perform(step) }
+            for step in path { try world.perform(step) }
             quiet = try body(world, &steps)
         } catch {
             graph.fail(Simulation.Failure(error, in: Simulation.Script(plan: exploration.plan, steps: steps)))

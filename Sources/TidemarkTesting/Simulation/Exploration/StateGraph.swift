@@ -6,21 +6,21 @@ final class StateGraph: Sendable {
     fileprivate struct Node {
         var outlook: Outlook
         var budget: Budget
-        /// The way that is taken next, and whom it kills where.
+        /// The edge that is taken next, and whom it kills where.
         var place = 0
         var victim = 0
         var death = 0
         var hasMore = true
-        /// Ways out, and where they lead.
+        /// The edges out that were taken, and where they lead.
         var edges: [(steps: [Step], end: Int)] = []
-        /// Those of them that lead to more edges not taken, or that somebody is on.
-        var openWays = 0
+        /// How many of them lead to more edges not taken, or are being taken.
+        var openEdges = 0
         var origins: [Int] = []
-        /// The way by which it was reached first.
+        /// The edge by which it was reached first.
         var first: (origin: Int, steps: [Step])?
         var depth = 0
 
-        var isDone: Bool { !hasMore && openWays == 0 }
+        var isDone: Bool { !hasMore && openEdges == 0 }
     }
 
     fileprivate struct State {
@@ -68,7 +68,7 @@ final class StateGraph: Sendable {
 
     var isEmpty: Bool { state.withLock(\.nodes.isEmpty) }
 
-    /// Whether every way from the beginning was taken, or it has to end before that.
+    /// Whether every edge from the beginning was taken, or it has to end before that.
     var isOver: Bool {
         state.withLock { $0.failure != nil || $0.isFull || $0.nodes.first?.isDone == true }
     }
@@ -91,28 +91,28 @@ final class StateGraph: Sendable {
         state.withLock { state in
             guard state.failure == nil, !state.isFull else { return .end }
             if state.nodes[place].hasMore, let (move, victim) = state.nodes[place].take(deviceCount) {
-                state.nodes[place].openWays += 1
+                state.nodes[place].openEdges += 1
                 return .new(move, victim: victim)
             }
             state.propagateDone(from: place)
             // Not always the same one: a scan is short where all around it is done.
             let edges = state.nodes[place].edges.filter { $0.end > place && !state.nodes[$0.end].isDone }
-            let way = edges.randomElement(using: &state.generator)
-            return way.map { .known($0.steps, end: $0.end) } ?? .end
+            let edge = edges.randomElement(using: &state.generator)
+            return edge.map { .known($0.steps, end: $0.end) } ?? .end
         }
     }
 
-    /// The next way out of the world that was reached first of those that have one, with the steps to there.
+    /// The next edge out of the world that was reached first of those that have one, with the steps to there.
     ///
     /// - Returns: `nil` where there is none as long as nobody comes back from another.
-    func nearest(within depth: Int) -> (place: Int, way: [Step], move: Move, victim: Int?)? {
+    func nearest(within depth: Int) -> (place: Int, path: [Step], move: Move, victim: Int?)? {
         state.withLock { state in
             guard state.failure == nil, !state.isFull else { return nil }
             while state.nearest < state.nodes.count {
                 let place = state.nearest
                 if state.nodes[place].depth < depth, let (move, victim) = state.nodes[place].take(deviceCount) {
-                    state.nodes[place].openWays += 1
-                    return (place, state.way(to: place), move, victim)
+                    state.nodes[place].openEdges += 1
+                    return (place, state.path(to: place), move, victim)
                 }
                 state.nodes[place].hasMore = false
                 state.propagateDone(from: place)
@@ -122,7 +122,7 @@ final class StateGraph: Sendable {
         }
     }
 
-    /// A way that was taken has led to a world.
+    /// An edge that was taken has led to a world.
     ///
     /// - Parameter origin: `nil` for the beginning of all edges.
     /// - Returns: the world's place, and whether it was not known before.
@@ -143,7 +143,7 @@ final class StateGraph: Sendable {
                     state.nodes[place].depth = state.nodes[origin].depth + 1
                 }
                 state.known[hash, default: []].append(place)
-                // What was still to be looked at with less left is looked at here, which is not as near.
+                // Edges not taken of a node with less left to happen are taken from here; breadth first it is too far.
                 for other in places where !isBreadthFirst && budget.covers(state.nodes[other].budget) {
                     state.nodes[other].hasMore = false
                     state.propagateDone(from: other)
@@ -160,7 +160,7 @@ final class StateGraph: Sendable {
     func survived(at place: Int, _ move: Move, _ victim: Int) -> Int? {
         state.withLock { state in
             state.nodes[place].skip(victim, in: move, deviceCount)
-            state.nodes[place].openWays -= 1
+            state.nodes[place].openEdges -= 1
             let end = state.nodes[place].edges.first { $0.steps == Array(move.steps.dropFirst()) }?.end
             state.propagateDone(from: place)
             return end
@@ -177,7 +177,7 @@ extension StateGraph.State {
         return report
     }
 
-    fileprivate func way(to place: Int) -> [Step] {
+    fileprivate func path(to place: Int) -> [Step] {
         var edges: [[Step]] = []
         var place = place
         while let first = nodes[place].first {
@@ -190,12 +190,12 @@ extension StateGraph.State {
     fileprivate mutating func link(_ origin: Int, _ place: Int, _ steps: [Step]) {
         report.transitions += 1
         nodes[origin].edges.append((steps, place))
-        // Back to an older one there may be a circle: an app that is killed and started again. The first way to each
+        // Back to an older one there may be a circle: an app that is killed and started again. The first edge to each
         // comes from an older one.
         if place > origin, !nodes[place].isDone {
             nodes[place].origins.append(origin)
         } else {
-            nodes[origin].openWays -= 1
+            nodes[origin].openEdges -= 1
         }
         propagateDone(from: origin)
     }
@@ -206,7 +206,7 @@ extension StateGraph.State {
         while let place = done.popLast() {
             guard nodes[place].isDone else { continue }
             for origin in nodes[place].origins {
-                nodes[origin].openWays -= 1
+                nodes[origin].openEdges -= 1
                 done.append(origin)
             }
             nodes[place].origins = []
@@ -216,7 +216,7 @@ extension StateGraph.State {
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension StateGraph.Node {
-    /// The next way out.
+    /// The next edge out.
     fileprivate mutating func take(_ deviceCount: Int) -> (move: Move, victim: Int?)? {
         let moves = outlook.moves(budget, devices: deviceCount)
         while place < moves.count {
@@ -235,7 +235,7 @@ extension StateGraph.Node {
         return nil
     }
 
-    /// Several may have killed the same one in vain at once.
+    /// Skips a victim that was killed in vain, unless another thread that killed the same one has done so.
     fileprivate mutating func skip(_ device: Int, in killing: Move, _ deviceCount: Int) {
         let moves = outlook.moves(budget, devices: deviceCount)
         guard place < moves.count, moves[place].steps.elementsEqual(killing.steps.dropFirst()),

@@ -71,12 +71,12 @@ extension RecordAudit.State {
         _ verdicts: Set<RecordMachine.Verdict>
     ) {
         guard old.broken.isEmpty, new.broken.isEmpty else { return }
-        guard let ways = search.ways(.init(from: old, to: new, point: point, verdicts: verdicts)) else {
+        guard let paths = search.paths(.init(from: old, to: new, point: point, verdicts: verdicts)) else {
             let said = verdicts.map { "\($0)" }.sorted().joined(separator: "/")
             return find(
-                "no way after \(point?.rawValue ?? "edits") \(said): \(old.outline) -> \(new.outline)", name)
+                "no path after \(point?.rawValue ?? "edits") \(said): \(old.outline) -> \(new.outline)", name)
         }
-        coverage.note(ways, in: world)
+        coverage.note(paths, in: world)
     }
 
     private mutating func find(_ what: String, _ name: RecordMachines.Name) {

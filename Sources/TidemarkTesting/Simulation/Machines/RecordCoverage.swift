@@ -18,19 +18,19 @@ package struct RecordCoverage: Sendable {
     package var couplings: [RecordMachine.Coupling: Int] = [:]
     /// The first world that came to a cell or coupling, by its text.
     package var worlds: [String: String] = [:]
-    /// Of the ways, how many had so many events.
+    /// Of the paths, how many had so many events.
     package var lengths: [Int: Int] = [:]
     package var findings: [String: Finding] = [:]
 
     package init() {}
 
-    mutating func note(_ ways: RecordPaths.Ways, in world: String) {
-        lengths[ways.length, default: 0] += 1
-        for cell in ways.cells {
+    mutating func note(_ paths: RecordPaths.Paths, in world: String) {
+        lengths[paths.length, default: 0] += 1
+        for cell in paths.cells {
             if cells[cell] == nil { worlds["\(cell)"] = world }
             cells[cell, default: 0] += 1
         }
-        for coupling in ways.couplings {
+        for coupling in paths.couplings {
             if couplings[coupling] == nil { worlds[coupling.text] = world }
             couplings[coupling, default: 0] += 1
         }
@@ -55,11 +55,11 @@ package struct RecordCoverage: Sendable {
 extension RecordCoverage {
     /// In one line: how many states, cells and couplings were visited, and how many there are.
     package var summary: String {
-        let ways = lengths.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ")
+        let paths = lengths.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ")
         return """
             \(transactions) transactions (\(unread) unread), \(states.count) states, \(cells.count) of \
             \(RecordCell.visible.count) cells, \(couplings.count) of \(RecordMachine.Coupling.allCases.count) \
-            couplings, ways of \(ways)
+            couplings, paths of \(paths)
             """
     }
 

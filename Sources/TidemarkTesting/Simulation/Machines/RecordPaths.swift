@@ -1,7 +1,7 @@
 import Tidemark
 import TidemarkCore
 
-/// Finds the shortest ways of events from one state of a record to another, among the events that a transaction of the
+/// Finds the shortest paths of events from one state of a record to another, among the events that a transaction of the
 /// engine may bring.
 struct RecordPaths {
     struct Question: Hashable {
@@ -12,14 +12,14 @@ struct RecordPaths {
         var verdicts: Set<RecordMachine.Verdict>
     }
 
-    /// All ways of the least number of events: nothing that a file keeps tells them apart.
-    struct Ways {
+    /// All paths of the least number of events: nothing that a file keeps tells them apart.
+    struct Paths {
         var length: Int
         var cells: Set<RecordCell> = []
         var couplings: Set<RecordMachine.Coupling> = []
     }
 
-    private var known: [Question: Ways?] = [:]
+    private var known: [Question: Paths?] = [:]
     private static let appEvents: [RecordMachine.Event] = [
         .edited, .reverted, .deleted, .dropped, .captureLost, .wroteUnseen, .deletedUnseen,
     ]
@@ -28,7 +28,7 @@ struct RecordPaths {
     /// its row ends.
     private static let limit = 6
 
-    mutating func ways(_ question: Question) -> Ways? {
+    mutating func paths(_ question: Question) -> Paths? {
         if let answer = known[question] { return answer }
         let answer = Self.search(question)
         known[question] = .some(answer)
@@ -37,7 +37,7 @@ struct RecordPaths {
 
     private typealias Step = (from: RecordMachine, event: RecordMachine.Event)
 
-    private static func search(_ question: Question) -> Ways? {
+    private static func search(_ question: Question) -> Paths? {
         let events = events(at: question.point).filter { event in
             guard case .verdict(let verdict, _) = event else { return true }
             return question.verdicts.contains(verdict)
@@ -61,20 +61,20 @@ struct RecordPaths {
         return front.contains(question.to) ? back(from: question.to, through: layers) : nil
     }
 
-    /// Collects the steps of the ways, from their end to their beginning.
-    private static func back(from end: RecordMachine, through layers: [[RecordMachine: [Step]]]) -> Ways {
-        var ways = Ways(length: layers.count)
+    /// Collects the steps of the paths, from their end to their beginning.
+    private static func back(from end: RecordMachine, through layers: [[RecordMachine: [Step]]]) -> Paths {
+        var paths = Paths(length: layers.count)
         var ends: Set<RecordMachine> = [end]
         for layer in layers.reversed() {
             let steps = ends.flatMap { layer[$0] ?? [] }
             for step in steps {
-                ways.cells.formUnion(RecordCell.all(of: step.from, step.event))
+                paths.cells.formUnion(RecordCell.all(of: step.from, step.event))
                 var machine = step.from
-                _ = machine.handle(step.event) { ways.couplings.insert($0) }
+                _ = machine.handle(step.event) { paths.couplings.insert($0) }
             }
             ends = Set(steps.map(\.from))
         }
-        return ways
+        return paths
     }
 
     private static func events(at point: WritePoint?) -> [RecordMachine.Event] {

@@ -4,7 +4,7 @@ import TidemarkServer
 import TidemarkWire
 
 // The server's rows as devices have them, without edits under way: each is what the log said at some version at or
-// above the device's checkpoint, and that version never falls (I2, I3, I6, R7).
+// above the device's checkpoint, and that version never falls (I2, I3, I6).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// A scope that was taken away begins anew on the device.
@@ -84,7 +84,7 @@ extension Oracle {
         }
         // Until it is filled anew, a row of a lost history lies under what the present one has taken of an edit.
         if histories.newest > 0, standing.isBootstrapping, isMixed(key, base, histories) { return }
-        // What a row was that was deleted unseen nobody tells, where the server did not have it just then.
+        // Nobody tells which row was deleted unseen, where the server did not have it just then.
         if tables[key.entity]?.captureCount != nil, devices[device].sight.rows[key] == nil,
             base?.allSatisfy({ $0 == .null || $0 == .absent }) ?? false
         {
@@ -175,7 +175,7 @@ extension OracleDevice {
         forget { $0.logged.map { $0.scope == scope } ?? false }
     }
 
-    /// What the log had of this device's writes above a version is gone, and it goes on from there.
+    /// Forgets which of this device's writes the log had above a version: they are gone, and it goes on from there.
     mutating func forgetLogged(in scope: Scope, above version: Version) {
         forget { $0.logged.map { $0.scope == scope && $0.version > version } ?? false }
         for (key, columns) in writes {

@@ -20,7 +20,7 @@ extension Oracle {
                 let group = verdicts.groups[scope]?.first(where: { $0.contains(complete) && $0.upperBound != complete })
             {
                 throw Violation(
-                    "R8",
+                    "T28",
                     "device \(device): \(scope) is whole at \(complete), within the group of \(group)")
             }
             if let last = position(before, scope), let position = position(standing, scope), position < last {

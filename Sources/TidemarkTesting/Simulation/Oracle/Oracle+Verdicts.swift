@@ -4,7 +4,7 @@ import Tidemark
 import TidemarkServer
 import TidemarkWire
 
-// What the server says of operations: that two edits met where they did, and nowhere else (T1), and that the later one
+// The server's verdicts have to say that two edits met where they did, and nowhere else (T1), and that the later one
 // stands where that is the rule (T37).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {

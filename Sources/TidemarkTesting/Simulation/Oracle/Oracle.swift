@@ -143,7 +143,7 @@ final class Oracle {
         try checkInvariants(world.app.invariants, db, "device \(device)")
     }
 
-    /// One that cannot be asked does not hold.
+    /// Checks the app's invariants; one that cannot be asked does not hold.
     func checkInvariants(_ invariants: [SimulatedApp.Invariant], _ db: Database, _ place: String) throws {
         for invariant in invariants {
             do {
@@ -206,7 +206,8 @@ final class Oracle {
         for value in values { copied[value, default: 0] += 1 }
     }
 
-    /// What became of a sealed edit only one of the files that hold it hears; of one that was not sealed yet, each.
+    /// Marks the writes that are sealed in a file which was copied. Only one of the files that hold a sealed edit hears
+    /// its verdict; of an edit that was not sealed yet, each does.
     private func noteCopied(_ device: Int) {
         let sealed = SealedEdit.all(in: world.devices[device], names)
         for (key, writes) in devices[device].writes {

@@ -30,7 +30,7 @@ struct OracleTable {
     let patched: Set<String>
     /// Whether the server makes its records' ids.
     let hasServerIDs: Bool
-    /// Whether an edit brings a deleted record back.
+    /// Whether an edit revives a deleted record.
     let isRevivedByEdits: Bool
     /// Whether the app decides about conflicts, and so may make a deleted record anew, as it was when they met.
     let isDecidedByApp: Bool

@@ -87,7 +87,7 @@ extension PublicShapeRule {
 
 @Suite("Public shape")
 struct PublicShapeRuleTests {
-    @Test("What is public can be made, and codes can grow")
+    @Test("Public structs can be made, and codes can grow")
     func shapes() { expectNone(Repository.faults(in: ["Sources"], rule: PublicShapeRule.faults)) }
 
     private func lines(_ text: String) -> [Int] {
@@ -121,7 +121,7 @@ struct PublicShapeRuleTests {
         #expect(lines(code + "    public static let all: [Code] = [\n        .a,\n        .ab,\n    ]\n}").isEmpty)
     }
 
-    @Test("What can be made, what only counts here, and enums of other kinds pass")
+    @Test("Structs that can be made, types that only count here, and enums of other kinds pass")
     func clean() {
         let text = """
             public enum Code {

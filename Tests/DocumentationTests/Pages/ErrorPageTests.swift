@@ -6,7 +6,7 @@ import TidemarkWire
 @Suite("The page of failures and the codes of errors")
 struct ErrorPageTests {
     private static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
 
     @Test("each error that wants the app has a row, and no row names a code that is not there")
     func rows() throws {

@@ -3,7 +3,7 @@ import Testing
 @Suite("The scanner that the rules stand on")
 struct SwiftTextTests {
     @Test(
-        "What stands in literals and comments is not code",
+        "The text of literals and comments is not code",
         arguments: [
             "let a = \"{ try!\"",
             "let a = #\"{ \" try!\"#",
@@ -21,7 +21,7 @@ struct SwiftTextTests {
         #expect(!code.contains("{"))
     }
 
-    @Test("What stands in an interpolation is code, and so is what follows the literal")
+    @Test("The text of an interpolation is code, and so is that behind the literal")
     func interpolationsAreCode() {
         let code = SwiftText(#"let a = "one \(try! b("two)", c: (1))) { three" + four"#).code[0]
         #expect(code.contains("try! b("))

@@ -1,54 +1,13 @@
 import Testing
 
-/// Each table of the client is read and written in SQL where its type is, in the room Store, and one file there makes it.
-/// Everybody else asks that type. Triggers and views are SQL and may name any table; few files make their text.
+/// Each table of the client is read and written in SQL where its type is, and one file makes it. Everybody else asks
+/// that type. Statements over several tables, triggers and views are listed with the tables that they name.
 struct StoreRule {
-    static let home = "Sources/Tidemark/Store/"
+    static let target = "Sources/Tidemark/"
+    static let home = target + "Store/"
     /// A shadow goes with each of the app's tables, and so does a table that notes rows of a guarded one: their names
     /// are made of the app's.
     static let shadow = "tidemark_shadow_"
-
-    /// Tables that have a narrower home.
-    private static let homes: [String: [String]] = [
-        "tidemark_operation": [
-            "Store/Outbox/", "Store/LibrarySchema", "Store/RecordStateRule.swift", "Store/BlobKeeping.swift",
-        ],
-        shadow: ["Store/Shadows/", "Store/RecordTable", "Store/LibrarySchema"],
-    ]
-
-    /// A file away from Store, the tables that it may name, and the cause.
-    private struct Exception {
-        let place: String
-        let tables: Set<String>
-        let because: String
-    }
-
-    private static let exceptions = [
-        Exception(
-            place: "Schema/TableSchema.swift", tables: [shadow], because: "a table's shape says what they are called"),
-        Exception(
-            place: "Schema/TableSchema+Statements.swift", tables: [shadow, "tidemark_counter"],
-            because: "the statements for one record are made once, with its table's shape, which lies below Store"),
-        Exception(
-            place: "Schema/TableSchema+Reading.swift", tables: ["tidemark_applying"],
-            because: "triggers of the app's own may ask for it, and are looked through for that"),
-        Exception(
-            place: "Schema/SchemaRemark.swift", tables: ["tidemark_applying"],
-            because: "its advice is SQL for the app's own triggers"),
-        Exception(
-            place: "File/Database+Reading.swift", tables: ["tidemark_counter"],
-            because: "an observation of the app's begins with it, and lies below Store"),
-        Exception(
-            place: "Manifest/Manifest.swift", tables: ["tidemark_manifest", "tidemark_manifested"],
-            because: "the manifest is a room of its own, and this is the type of its two tables"),
-        Exception(
-            place: "Capture/CaptureTriggers",
-            tables: [shadow, "tidemark_applying", "tidemark_blob_change", "tidemark_counter", "tidemark_quarantine"],
-            because: "triggers run in the app's statements, and are one text each"),
-        Exception(
-            place: "Capture/RecordStateView.swift", tables: [shadow, "tidemark_first_capture"],
-            because: "the view is one text, beside what it says of each record"),
-    ]
 
     /// The library's tables and views, by what makes them.
     let tables: Set<String>
@@ -71,22 +30,38 @@ struct StoreRule {
     }
 
     func faults(path: String, text: String) -> [Fault] {
-        guard path.hasPrefix("Sources/Tidemark/") else { return [] }
-        let place = path.dropFirst("Sources/Tidemark/".count)
-        return SwiftText(text).lines.enumerated().flatMap { index, line -> [Fault] in
-            guard !line.trimmedOfSpace().hasPrefix("//") else { return [] }
-            var messages = named(in: line).filter { !Self.mayName($0, at: place) }.sorted()
+        guard path.hasPrefix(Self.target) else { return [] }
+        let place = Self.place(of: path)
+        return uses(in: text).flatMap { use -> [Fault] in
+            var messages = use.tables.filter { !Self.mayName($0, at: place) }.sorted()
                 .map { "'\($0)' is named in SQL away from its type" }
-            if makesTable(line), !place.hasPrefix("Store/LibrarySchema") {
+            if use.isMaking, !Self.lies(place, in: Self.schema) {
                 messages.append("a table or an index of the library's is made away from LibrarySchema")
             }
-            return messages.map { Fault(path: path, line: index + 1, message: $0) }
+            if use.isNamingState { messages.append("a state of an operation is spelled away from Outbox.State") }
+            return messages.map { Fault(path: path, line: use.line, message: $0) }
         }
     }
 
-    private static func mayName(_ table: String, at place: Substring) -> Bool {
-        (homes[table] ?? ["Store/"]).contains { place.hasPrefix($0) }
-            || exceptions.contains { place.hasPrefix($0.place) && $0.tables.contains(table) }
+    /// A file's path within the client.
+    static func place(of path: String) -> String { String(path.dropFirst(target.count)) }
+
+    /// What a line of code names and makes.
+    struct Use {
+        let line: Int
+        let tables: Set<String>
+        let isMaking: Bool
+        /// Whether it compares an operation's state with a name, or sets it to one.
+        let isNamingState: Bool
+    }
+
+    func uses(in text: String) -> [Use] {
+        SwiftText(text).lines.enumerated().compactMap { index, line -> Use? in
+            guard !line.trimmedOfSpace().hasPrefix("//") else { return nil }
+            return Use(
+                line: index + 1, tables: named(in: line), isMaking: makesTable(line),
+                isNamingState: line.contains(/\bstate (?:=|<>|!=|IN|NOT IN) \(?'[a-z]/))
+        }
     }
 
     /// The tables that a line names, by whichever name.
@@ -151,7 +126,8 @@ struct StoreRuleTests {
         #expect(lines("Tidemark/Apply/A.swift", sent) == [2] && lines("Tidemark/Store/A.swift", sent) == [2])
         #expect(lines("Tidemark/Store/Outbox/A.swift", sent).isEmpty && lines("TidemarkTesting/A.swift", sent).isEmpty)
         let orphan = #"try Query(db, "DELETE FROM tidemark_orphan WHERE id = ?1")"#
-        #expect(lines("Tidemark/Scopes/A.swift", orphan) == [1] && lines("Tidemark/Store/A.swift", orphan).isEmpty)
+        #expect(lines("Tidemark/Scopes/A.swift", orphan) == [1] && lines("Tidemark/Store/A.swift", orphan) == [1])
+        #expect(lines("Tidemark/Store/OrphanedEdits.swift", orphan).isEmpty)
         #expect(lines("Tidemark/Scopes/A.swift", "// of tidemark_orphan\n").isEmpty)
         #expect(lines("Tidemark/Scopes/A.swift", #""SELECT 1 FROM \(Outbox.table)""#) == [1])
         #expect(lines("Tidemark/Store/A.swift", #""SELECT 1 FROM \(Outbox.table)""#) == [1])
@@ -160,6 +136,13 @@ struct StoreRuleTests {
         #expect(lines("Tidemark/Capture/CaptureTriggers.swift", #""DELETE FROM tidemark_orphan""#) == [1])
         #expect(lines("Tidemark/Capture/Installation.swift", #""UPDATE tidemark_counter""#) == [1])
         #expect(lines("Tidemark/Capture/Installation.swift", #""SET clock = \(Marks.clockSQL)""#) == [1])
+    }
+
+    @Test("A state's name in SQL is found; an interpolated one is none")
+    func states() {
+        #expect(lines("Tidemark/Store/Outbox/A.swift", #""WHERE state = 'rejected' LIMIT 1""#) == [1])
+        #expect(lines("Tidemark/Store/Outbox/A.swift", #""WHERE state NOT IN ('lost', 'losing')""#) == [1])
+        #expect(lines("Tidemark/Store/Outbox/A.swift", #""SET state = '\(state.rawValue)'""#).isEmpty)
     }
 
     @Test(

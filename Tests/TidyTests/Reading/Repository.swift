@@ -25,6 +25,7 @@ enum Repository {
 
     private static let top = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
 
     /// What .gitignore names as well.
     private static func isIgnored(_ name: String) -> Bool {
@@ -57,7 +58,7 @@ struct RepositoryTests {
     func scanReachesTheFiles() {
         let paths = Set(Repository.files.map(\.path))
         #expect(paths.contains("Package.swift"))
-        #expect(paths.contains("Tests/TidyTests/Repository.swift"))
+        #expect(paths.contains("Tests/TidyTests/Reading/Repository.swift"))
         #expect(paths.contains(".ci/run"))
         #expect(Repository.swiftFiles(in: ["Sources"]).count > 10)
         #expect(!paths.contains { $0.hasPrefix(".build") || $0.hasPrefix(".git/") })

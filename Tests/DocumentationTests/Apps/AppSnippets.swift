@@ -11,7 +11,7 @@ private struct Todo: Codable, Equatable, FetchableRecord, PersistableRecord {
 }
 
 /// The code of the guides for an app's screens, keys and migrations, compiled as it stands there, and run.
-@Suite("What the guides say of observations, UUID keys and rebuilds is so", .timeLimit(.minutes(10)))
+@Suite("The guides are right about observations, UUID keys and rebuilds", .timeLimit(.minutes(10)))
 struct AppSnippetTests {
     // snippet: uuid-key
     struct Photo: Codable, FetchableRecord, PersistableRecord {

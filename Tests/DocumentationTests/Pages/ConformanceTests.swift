@@ -4,7 +4,7 @@ import Testing
 @Suite("The conformance table names tests that exist")
 struct ConformanceTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
 
     /// The names that the table writes as `Suite` or `Suite.function` and no source has.
     private static func missing(in table: String, from sources: [String]) -> [String] {

@@ -227,7 +227,7 @@ struct PublicDocumentationRuleTests {
     }
 
     @Test(
-        "What stands in other braces, or is hidden, passes",
+        "A declaration in other braces passes, and so does a hidden one",
         arguments: [
             "package protocol A {\nfunc b()\n}", "protocol A {\nfunc b()\n}", "extension A {\nfunc b() {}\n}",
             "public protocol A {}\nextension A {\nfunc b()\n}", "public protocol A {\n/// A b.\nfunc b(\nc: Int)\n}",
@@ -295,7 +295,7 @@ struct PublicDocumentationRuleTests {
     }
 
     @Test(
-        "What does not throw by itself, or is not public, passes",
+        "A function that does not throw by itself, or is not public, passes",
         arguments: [
             "public func b() {}", "public func b(_ c: () throws -> Void) {}", "public func b() -> () throws -> Void {",
             "public func b(_ c: () throws -> Void) rethrows {}", "func b() throws {}", "package init() throws {}",
@@ -309,7 +309,7 @@ struct PublicDocumentationRuleTests {
     }
 
     @Test(
-        "What is not a public declaration passes",
+        "A line that is not a public declaration passes",
         arguments: [
             "public import GRDB", "public extension B {}", "package func b()", "func c(public: Int)",
             "let b = \"\"\"\npublic func c()\n\"\"\"", "// public func b()", "publicly.func()",

@@ -7,7 +7,7 @@ import TidemarkTesting
 import TidemarkWire
 
 /// The code of the page about what an app shows, compiled as it stands there, and run.
-@Suite("What the guide says of badges, lists and numbers is so", .timeLimit(.minutes(10)))
+@Suite("The guide is right about badges, lists and numbers", .timeLimit(.minutes(10)))
 struct ShowingSnippetTests {
     struct Todo: Codable, Equatable, FetchableRecord, PersistableRecord {
         var id: String

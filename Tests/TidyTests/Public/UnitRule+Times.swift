@@ -198,7 +198,7 @@ struct UnitRuleTimeTests {
     }
 
     @Test(
-        "What is a Date or a Duration, counts something or is not public passes",
+        "A Date, a Duration, a count, and a declaration that is not public pass",
         arguments: [
             "public var lastModifiedAt: Date", "public func wait(for delay: Duration = .seconds(5)) -> Duration",
             "var timeout: Int", "package func wait(seconds: Int) -> Int64", "public var callsAtOnce: Int",
