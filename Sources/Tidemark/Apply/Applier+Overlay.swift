@@ -28,6 +28,7 @@ extension Applier {
         } else {
             if try hasNotes.get() {
                 try table.records.forget(db, key, id)
+                try Inferred.supersede(db, RecordName(entity: table.shape.name, record: id.text), scope)
             } else {
                 try table.records.dropShadow(db, key)
             }

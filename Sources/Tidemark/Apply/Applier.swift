@@ -65,8 +65,8 @@ final class Applier {
     private(set) lazy var isReplaying = Result { try Outbox.isReplaying(db, scope) }
     /// The scope's taken operations that lie in blocks.
     private(set) lazy var packed = PackedEdits(db, scope)
-    /// Whether records wait for others.
-    private(set) lazy var hasNotes = Result { try BlockedEdits.isAny(db) }
+    /// Whether records wait for others, or for the app's confirmation.
+    private(set) lazy var hasNotes = Result { try BlockedEdits.isAny(db) || Inferred.isAny(db) }
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]

@@ -60,7 +60,8 @@ extension SyncEngine {
         }
     }
 
-    /// Takes the server's rows instead of what waits: the writes of a table were an accident.
+    /// Takes the server's rows instead of what waits: the writes of a table were an accident. A record that was
+    /// edited in sight since, and that edit not sent yet, keeps its row: the edit is sent with it.
     ///
     /// - Parameter table: `nil`: of all tables.
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be written; GRDB's

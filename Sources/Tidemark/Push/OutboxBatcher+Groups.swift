@@ -203,6 +203,7 @@ extension OutboxBatcher {
                 guard let name = member.name else { continue }
                 try BlockedEdits.block(db, name, by: blocker)
                 try member.table.unmark(db, member.key)
+                try supersede(name, batch)
             }
         case .unsendable(let blocker):
             for member in members where member.key != blocker.key || member.table.shape != blocker.table.shape {

@@ -114,6 +114,8 @@ extension OutboxBatcher {
         if before.scope == nil { try QuarantinedRow.forgetOwn(db, shape.name, id.text, before) }
         if let owner = before.scope, owner != here, let from = Scope(owner) {
             try BlobChanges.noteMove(db, shape, move.current, from: from, to: scope.scope)
+            // The insert here holds all that was written there, in sight or not.
+            try Inferred.supersede(db, RecordName(entity: shape.name, record: id.text), from)
             if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
             if before.state == .known {
                 let known = try KnownVersions.version(db, from, shape.name, id.text)

@@ -30,6 +30,7 @@ struct OutboxBatcher {
         /// `nil` where the server assigns no ids.
         let identity: Identity?
         var hasBlocked: Bool
+        let hasInferred: Bool
         /// The group that is being sealed.
         var group: String?
         var order = Order()
@@ -64,7 +65,8 @@ struct OutboxBatcher {
                 hasKnownVersions: try !KnownVersions.isEmpty(db, scope.scope),
                 dependence: try Dependence(db, schema, lane: lane, hasOpen: hasOpen),
                 identity: identity,
-                hasBlocked: try BlockedEdits.isAny(db))
+                hasBlocked: try BlockedEdits.isAny(db),
+                hasInferred: try Inferred.isAny(db))
             try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try batch.made.map { entries + $0 } ?? open()
@@ -159,7 +161,10 @@ struct OutboxBatcher {
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try keepHere(declared, table, key, id, edited.known, current) { return .done }
+        if try keepHere(declared, table, key, id, edited.known, current) {
+            try supersede(edited.name, batch)
+            return .done
+        }
         let known = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
         guard
             var operation = edit(
@@ -204,7 +209,7 @@ struct OutboxBatcher {
         if batch.group != nil || batch.identity != nil || edited.move != nil { batch.made = nil }
         batch.made?.append(sealed.entry(id: db.lastInsertedRowID))
         batch.dependence.noteInsert(operation, shape, id, number: number.number)
-        if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: edited.name) }
+        try release(edited.name, batch)
         if !names.temporary.isEmpty { try Outbox.noteNames(db, names.temporary) }
         if !names.isPartial, current == edited.shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
@@ -215,8 +220,18 @@ struct OutboxBatcher {
         if let move { try carryOut(move, table, id, key) }
         try table.dropShadow(db, key)
         if move != nil { try QuarantinedRow.endWait(db, table.shape.name, id.text, as: .moved) }
-        guard batch.hasBlocked else { return }
-        try BlockedEdits.release(db, schema, behind: RecordName(entity: table.shape.name, record: id.text))
+        try release(RecordName(entity: table.shape.name, record: id.text), batch)
+    }
+
+    /// Unblocks what is behind the record, and ends the wait for a confirmation of a write that this edit supersedes.
+    private func release(_ name: RecordName, _ batch: Batch) throws {
+        try supersede(name, batch)
+        if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: name) }
+    }
+
+    /// Ends the wait for a confirmation of a write that this edit was made on top of: it goes, or stays, with the edit.
+    func supersede(_ name: RecordName, _ batch: Batch) throws {
+        if batch.hasInferred { try Inferred.supersede(db, name, scope.scope) }
     }
 
     /// Sets an operation's members beside its fields.
@@ -290,6 +305,7 @@ struct OutboxBatcher {
         }
         batch.hasBlocked = true
         try table.unmark(db, key)
+        try supersede(name, batch)
         return true
     }
 
@@ -337,6 +353,7 @@ struct OutboxBatcher {
         hint: String = "Change the row so that it can be sent; it is tried again then."
     ) throws {
         try table.unmark(db, key)
+        if let id { try supersede(RecordName(entity: table.shape.name, record: id.text), batch) }
         let shadow = try table.shadow(db, key)
         let current =
             if let id, let shadow { try shown(table.row(db, key), table.shape, id, shadow) } else {

@@ -162,7 +162,7 @@ public struct SyncStatus: Hashable, Sendable {
     /// nothing is refused, orphaned or kept outside its table. Says nothing of what the server has and this device
     /// has not heard of.
     public var isConfirmed: Bool {
-        pending + sent + blocked + rejected + undecided + orphaned + quarantined == 0
+        pending + sent + blocked + rejected + undecided + orphaned + inferred + quarantined == 0
             && tables.values.allSatisfy(\.isConfirmed)
     }
 }

@@ -129,6 +129,18 @@ enum Inferred {
         ).first(db, [.text(entity), .text(record), .text(scope)]) { _ in true } ?? false
     }
 
+    static func isAny(_ db: Database) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred LIMIT 1").first(db) { _ in true } ?? false
+    }
+
+    /// Ends the wait for a confirmation of a write that is no edit of its own any more: an edit in sight that was made
+    /// on top of it is sealed, refused, blocked or undone with it, or the row is as the server has it by now.
+    static func supersede(_ db: Database, _ name: RecordName, _ scope: Scope) throws {
+        try Query(
+            db, "DELETE FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND compared AND held"
+        ).execute([.text(name.entity), .text(name.record), .text(scope.name)])
+    }
+
     static func removeSeeds(_ db: Database, _ scope: Scope, _ entity: String) throws -> Int {
         try Query(db, "DELETE FROM tidemark_inferred WHERE scope = ?1 AND entity = ?2 AND kind = ?3 AND compared = 0")
             .execute([.text(scope.name), .text(entity), .integer(Kind.seed.rawValue)])

@@ -79,7 +79,7 @@
             ])
             let file = try await meet(server, token)
             let synced = try await sync("a", server, token)
-            #expect(synced.status == 3 && synced.output.contains("to decide: 1 conflict;"), "\(synced)")
+            #expect(synced.status == 3 && synced.output.contains("undecided: 1 conflict;"), "\(synced)")
             let listed = try await bench.run(["conflicts", file, "--open"])
             #expect(listed.status == 3, "\(listed)")
             #expect(listed.output.contains("  title: 'ours' here, 'yours' elsewhere, undecided stands"), "\(listed)")

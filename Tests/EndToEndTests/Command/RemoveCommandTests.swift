@@ -91,7 +91,7 @@
                 ServeTests.command,
                 ["sync", bench.path("a"), "--server", server.url, "--watch", "--interval", "1s"],
                 environment: ["TIDEMARK_TOKEN": bench.token()])
-            #expect(try await watching.line(startingWith: "idle: 0 edits") != nil)
+            #expect(try await watching.line(startingWith: "idle: 0 pending,") != nil)
             let removed = try await bench.run(["remove", bench.path("a")])
             #expect(removed.status == 0, "\(removed.errors)")
             let told = try await watching.line(startingWith: "stopped: ", within: .seconds(10))
