@@ -53,7 +53,7 @@
         ///   `NIOTooManyBytesError` where one is larger than ``answerLimit``; the inflater's error where it is cut or
         ///   no gzip.
         public func send(_ request: TransportRequest) async throws -> TransportResponse {
-            var outgoing = HTTPClientRequest(url: try url(for: request))
+            var outgoing = HTTPClientRequest(url: try request.url(under: root).absoluteString)
             outgoing.method = HTTPMethod(rawValue: request.method)
             for (name, value) in request.headers { outgoing.headers.replaceOrAdd(name: name, value: value) }
             if request.carriesToken {
@@ -90,7 +90,7 @@
         public func follow(
             _ request: TransportRequest, receiving receive: @Sendable ([UInt8]) async throws -> Void
         ) async throws -> TransportResponse {
-            var outgoing = HTTPClientRequest(url: try url(for: request))
+            var outgoing = HTTPClientRequest(url: try request.url(under: root).absoluteString)
             outgoing.method = HTTPMethod(rawValue: request.method)
             for (name, value) in request.headers { outgoing.headers.replaceOrAdd(name: name, value: value) }
             if request.carriesToken {
@@ -109,20 +109,5 @@
 
         /// The largest body of a refused ``follow(_:receiving:)``.
         private static let refusalLimit = 1 << 20
-
-        private func url(for request: TransportRequest) throws -> String {
-            guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false),
-                let path = URLComponents(string: request.path)?.percentEncodedPath
-            else { throw URLError(.badURL) }
-            let base = parts.percentEncodedPath
-            parts.percentEncodedPath = (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
-            if !request.query.isEmpty {
-                parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
-                // Servers may take a plus for a space, and `URLComponents` leaves it as it is.
-                parts.percentEncodedQuery = parts.percentEncodedQuery?.replacing("+", with: "%2B")
-            }
-            guard let url = parts.url else { throw URLError(.badURL) }
-            return url.absoluteString
-        }
     }
 #endif

@@ -115,7 +115,7 @@ package struct RemedyMachine: Hashable, Sendable {
         case .verify: state = .verifyDue(begun: 0)
         case .stop(let message): end(.done, as: .stopped(message: message))
         case .clear: end(.done)
-        // An unknown remedy may not have to end the one before, which goes on.
+        // Nobody knows whether an unknown remedy ends the one before, so that one goes on.
         case nil: end(.refused, "unknown_remedy", as: state)
         }
     }

@@ -76,7 +76,7 @@ public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible 
     /// Compares bytes, never Unicode equivalence.
     public static func == (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.hasSameBytes(as: rhs.text) }
 
-    /// Orders by bytes, the order in which every device decides between contenders for one unique value.
+    /// Orders by bytes, the order in which every device decides between candidates for one unique value.
     public static func < (lhs: RecordID, rhs: RecordID) -> Bool {
         lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
     }

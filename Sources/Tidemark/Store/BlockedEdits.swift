@@ -20,6 +20,9 @@ struct BlockedEdits {
     let db: Database
     let schema: SyncSchema
 
+    /// SQL for an edit that a refused record blocks.
+    static let isRefused = "reason = '\(Blocker.Reason.refused.rawValue)'"
+
     static func isAny(_ db: Database) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_blocked LIMIT 1").first(db) { _ in true } ?? false
     }
@@ -96,7 +99,7 @@ struct BlockedEdits {
     func release() throws {
         guard try Self.isAny(db) else { return }
         let blockers = try Query(
-            db, "SELECT DISTINCT blocker_entity, blocker_record FROM tidemark_blocked WHERE reason = 'refused'"
+            db, "SELECT DISTINCT blocker_entity, blocker_record FROM tidemark_blocked WHERE \(Self.isRefused)"
         ).rows(db) { RecordName(entity: $0.text(0), record: $0.text(1)) }
         for blocker in blockers where try !isBlocker(blocker) {
             try Self.release(db, schema, Self.dependants(db, of: blocker))
@@ -132,7 +135,7 @@ struct BlockedEdits {
 
     /// Returns the records of a table whose edits another record's refused insert blocks.
     static func records(_ db: Database, _ entity: String) throws -> [String] {
-        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'")
+        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND \(isRefused)")
             .rows(db, [.text(entity)]) { $0.text(0) }
     }
 }

@@ -96,7 +96,7 @@ extension LibraryTable {
             db,
             """
             UPDATE \(sql) SET blocker_record = ?3
-            WHERE blocker_entity = ?1 AND blocker_record = ?2 AND reason = 'refused'
+            WHERE blocker_entity = ?1 AND blocker_record = ?2 AND \(BlockedEdits.isRefused)
             """, record + [.text(new.text)])
     }
 

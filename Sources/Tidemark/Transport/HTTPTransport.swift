@@ -46,7 +46,7 @@ public struct HTTPTransport: StreamingTransport {
                 headers.append(("Content-Encoding", "gzip"))
             }
         }
-        let answer = try await session.send(request.method, try url(for: request), headers: headers, body: body)
+        let answer = try await session.send(request.method, try request.url(under: root), headers: headers, body: body)
         guard answer.body.count <= answerLimit else { throw URLError(.dataLengthExceedsMaximum) }
         // URL loading inflates by itself on most systems; no JSON text begins with gzip's two magic bytes.
         let isCompressed = !request.carriesBytes && answer.body.starts(with: [0x1f, 0x8b])
@@ -68,22 +68,7 @@ public struct HTTPTransport: StreamingTransport {
         var headers = request.headers.map { ($0.key, $0.value) }
         if request.carriesToken { headers.append(("Authorization", try await authorization(token))) }
         headers.append(("Accept-Encoding", "identity"))
-        let answer = try await HTTPStream.follow(request.method, try url(for: request), headers, receive)
+        let answer = try await HTTPStream.follow(request.method, try request.url(under: root), headers, receive)
         return TransportResponse(status: answer.status, headers: answer.headers, body: answer.body)
-    }
-
-    private func url(for request: TransportRequest) throws -> URL {
-        guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false),
-            let path = URLComponents(string: request.path)?.percentEncodedPath
-        else { throw URLError(.badURL) }
-        let base = parts.percentEncodedPath
-        parts.percentEncodedPath = (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
-        if !request.query.isEmpty {
-            parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
-            // Servers may take a plus for a space, and `URLComponents` leaves it as it is.
-            parts.percentEncodedQuery = parts.percentEncodedQuery?.replacing("+", with: "%2B")
-        }
-        guard let url = parts.url else { throw URLError(.badURL) }
-        return url
     }
 }

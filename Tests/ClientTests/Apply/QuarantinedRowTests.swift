@@ -23,7 +23,7 @@ struct QuarantinedRowTests {
     }
 
     @Test("of two records with one unique value the smaller id stands, whoever comes first", arguments: [false, true])
-    func contenders(isReversed: Bool) async throws {
+    func candidates(isReversed: Bool) async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         let changes = [slug("n1", 1, "x"), slug("n2", 2, "x")]
         try await device.apply(Device.page(isReversed ? changes.reversed() : changes))

@@ -158,7 +158,7 @@ struct RetryTests {
     }
 
     @Test(
-        "what the server refused in its own words is not pushed again, and pulls go on", .hangLimit,
+        "edits that the server refused in its own words are not pushed again, and pulls go on", .hangLimit,
         arguments: Trouble.allCases.filter(\.isRefusal))
     func pushStops(trouble: Trouble) async throws {
         let (_, bodies, device) = try await waits(trouble, "foreground", seed: nil, count: 40)

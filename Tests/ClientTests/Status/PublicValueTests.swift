@@ -7,6 +7,26 @@ import Tidemark
 struct PublicValueTests {
     private static let moment = Date(timeIntervalSince1970: 1_800_000_000)
 
+    /// The words of the wire, as an app writes them down for properties of its own.
+    private struct Words {
+        var scope: Scope = "w:1"
+        var record: RecordID = "t1"
+        var value: Value = .null
+        var version: Version = 7
+        var photo: BlobReference?
+        var rule = ConflictRule.manual
+        var policy = ConflictPolicy.manual
+        var ids = EntityDeclaration.IDSource.client
+    }
+
+    @Test("an app that imports the client alone can name each word of the wire that the client's interface speaks")
+    func words() {
+        let words = Words()
+        #expect(words.scope.name == "w:1" && words.record.text == "t1" && words.value == .null)
+        #expect(words.version == 7 && words.photo == nil)
+        #expect(words.rule.rawValue == "manual" && words.policy.rawValue == "manual" && words.ids.rawValue == "client")
+    }
+
     @Test("each result can be made for a preview or a test")
     func values() {
         let conflict = Conflict(

@@ -17,7 +17,7 @@ struct ConvergenceTests {
         return SplitMix64.worlds(count ?? 12, from: first) + (count == nil ? failedOnce : [])
     }()
 
-    @Test("whatever is edited, lost, repeated, cut or started again", arguments: seeds)
+    @Test("devices and server converge, whatever is edited, lost, repeated, cut or started again", arguments: seeds)
     func converge(seed: UInt64) async throws { try await play(seed, isCrowded: false) }
 
     @Test("with two engines on each file at once, and a server that sweeps without a window", arguments: seeds)

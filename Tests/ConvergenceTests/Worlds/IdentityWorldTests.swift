@@ -11,7 +11,9 @@ import TidemarkTesting
 /// and cuts.
 @Suite("Temporary ids and groups converge too (A17)")
 struct IdentityWorldTests {
-    @Test("whatever is edited, lost, repeated, cut or started again", arguments: ConvergenceTests.seeds)
+    @Test(
+        "records under temporary ids and groups converge, whatever is edited, lost, repeated, cut or started again",
+        arguments: ConvergenceTests.seeds)
     func converge(seed: UInt64) async throws {
         let world = try ConvergenceWorld<AccountApp>(seed, shift: 70_000, wires: 37) { store in
             SyncServer(store: store, entities: [.state("account", ids: .server), .state("note", ids: .server)])

@@ -31,7 +31,9 @@ struct PolicyConvergenceTests {
         return count.map { SplitMix64.worlds($0, from: 1) } ?? [1] + failedOnce
     }()
 
-    @Test("whatever is edited, lost, repeated, refused or left to the app", arguments: settings, seeds)
+    @Test(
+        "devices and server converge under each policy, whatever is edited, lost, repeated, refused or left to the app",
+        arguments: settings, seeds)
     func converge(setting: Setting, seed: UInt64) async throws {
         let world = try ConvergenceWorld<ProjectApp>(seed, shift: 40_000, wires: 37) { server($0, setting) }
         // What a handler decides depends on nothing but the conflict, so that a seed is a whole story.

@@ -10,7 +10,7 @@ struct ScopesConvergenceTests {
     private static let failedOnce: [UInt64] = [175, 1055, 1072, 8_500_255, 20_800_624]
     static let seeds = ConvergenceTests.seeds + (ConvergenceTests.seeds.count > 100 ? [] : failedOnce)
 
-    @Test("whatever is edited, moved, lost, repeated or started again", arguments: seeds)
+    @Test("moved rows converge, whatever is edited, moved, lost, repeated or started again", arguments: seeds)
     func converge(seed: UInt64) async throws {
         let followed = [FolderApp.scopes, FolderApp.scopes, ["w:a", "w:b"], ["w:3"]]
         let world = try ConvergenceWorld<FolderApp>(seed, shift: 40_000, following: followed)

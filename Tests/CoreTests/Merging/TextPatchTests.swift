@@ -35,7 +35,8 @@ struct TextPatchTests {
     }
 
     @Test(
-        "what comes out is what went in, through the wire, for random edits", arguments: 1...150 as ClosedRange<UInt64>)
+        "a patch that went over the wire makes the new text of the old one, for random edits",
+        arguments: 1...150 as ClosedRange<UInt64>)
     func randomEdits(seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
         let old = Self.text(Int.random(in: 300...3000, using: &generator), &generator)

@@ -125,6 +125,6 @@ struct ConformanceTests {
         // Who says that a part is absent has to show the rest; a whole suite or a program shows nothing.
         #expect(Self.withoutTest(in: "| A20 | Bytes. Metrics: not there yet | | |") == ["A20"])
         #expect(Self.withoutTest(in: "| F12 | Turns | | |\n| F13 | Keys | | |") == ["F12", "F13"])
-        #expect(Self.withoutTest(in: "| I14 | `Tests/BlackBox/neighbours.py`, `FairTurnTests` |") == ["I14"])
+        #expect(Self.withoutTest(in: "| I14 | `Tests/BlackBox/attacks/neighbours.py`, `FairTurnTests` |") == ["I14"])
     }
 }

@@ -12,6 +12,8 @@
     @Suite("Webhooks", .serialized, .timeLimit(.minutes(5)))
     struct WebhookTests {
         private static let secret = "0123456789abcdef0123456789abcdef"
+        /// How often a test pushes at most until a webhook has begun.
+        private static let pushLimit = 1000
 
         let bench: CommandBench
         init() throws {
@@ -100,11 +102,14 @@
             let url = "http://127.0.0.1:\(port.number)/hook"
             let server = try await server(["push: {url: \"\(url)\", secretFile: \(bench.path("hook.key"))}"])
             let caller = try await caller(server)
-            // Once the webhook has begun, at the heads that there were.
+            // The webhook tells only what is pushed once it has begun, so one push may be too early.
             var number = 0
-            while !server.process.standardError.contains("did not take the news") {
+            try await poll(every: .milliseconds(50)) {
+                if server.process.standardError.contains("did not take the news") { return true }
+                try #require(number < Self.pushLimit, "the webhook has not begun")
                 number += 1
                 try await push(number, to: "w:1", caller)
+                return false
             }
             let head = number
             try await WebhookReceiver.run(at: port.number) { receiver in

@@ -50,7 +50,7 @@ struct TableSubscopeTests {
         #expect(moved.contains("scope_mismatch"), "\(moved)")
     }
 
-    @Test("what is written for a scope that was erased before its sub-scope was declared is let go of")
+    @Test("a row that is written for a scope erased before its sub-scope was declared is let go of")
     func erased() async throws {
         let bench = try await start()
         // A server that has not heard of the sub-scope cannot mark it.

@@ -47,7 +47,7 @@ struct ServerValueTests {
         #expect(!edit.caller.isService && edit.caller.client.isEmpty)
     }
 
-    @Test("what a pass over the store has found is a sentence")
+    @Test("the findings of a pass over the store make a sentence")
     func passes() {
         var compaction = Compaction()
         #expect(compaction.description == "Of no more use: nothing.")

@@ -53,7 +53,7 @@ struct ExplorationTests {
     }
 
     /// Each device looks before it writes, but at its own rows: two that write at the same time do not see each other.
-    @Test("what only some order of edits breaks is found, and can be played again")
+    @Test("an invariant that only some order of edits breaks is found, and the order can be played again")
     func skew() async throws {
         var app = CardApp.app
         app.acts = [("front", "back"), ("back", "front")].map { side, other in

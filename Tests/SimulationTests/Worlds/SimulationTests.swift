@@ -17,7 +17,7 @@ struct SimulationTests {
         #expect(report.worlds == Int(Self.worlds))
     }
 
-    @Test("what must hold and does not is found, and made short")
+    @Test("an invariant that does not hold is found, and the script that breaks it is made short")
     func finds() async throws {
         var app = try #require(SampleApps["card"])
         app.finalInvariants = [

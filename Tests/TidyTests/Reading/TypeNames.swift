@@ -60,6 +60,8 @@ struct TypeNames {
             case "}": depth -= 1
             case "extension" where index + 1 < tokens.count && depth == 0: next = tokens[index + 1].text
             case _ where kinds.contains(token.text) && index + 1 < tokens.count:
+                // `import struct Module.Name` declares nothing.
+                guard index == 0 || tokens[index - 1].text != "import" else { continue }
                 let name = tokens[index + 1].text
                 if depth == 0 {
                     top.insert(name)

@@ -56,12 +56,14 @@ struct FloorRuleTests {
         func faults(_ text: String) -> [Int] {
             let files = [
                 Repository.File(path: "Sources/Tidemark/Engine/SyncEngine.swift", text: "final class SyncEngine {}\n"),
+                Repository.File(path: "Sources/Tidemark/Engine/B.swift", text: "public import struct Wire.Scope\n"),
                 Repository.File(path: "Sources/Tidemark/Store/A.swift", text: text),
             ]
             return FloorRule.client.faults(files: files).map(\.line)
         }
         #expect(faults("struct A {\n    let engine: SyncEngine\n}\n") == [2])
         #expect(faults("struct A {}\nextension SyncEngine {}\n") == [2])
+        #expect(faults("import Wire\nstruct A {}\n").isEmpty)
         #expect(faults("struct A { enum SyncEngine {} }\nlet a: A.SyncEngine // SyncEngine\n").isEmpty)
     }
 

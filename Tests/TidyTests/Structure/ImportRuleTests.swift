@@ -8,7 +8,7 @@ struct ImportRuleTests {
     }
 
     @Test(
-        "An import that points up, sideways or outside is found",
+        "An import that points up, sideways or outside is found, and one that gives apps a whole module",
         arguments: [
             ("TidemarkWire", "import TidemarkCore"),
             ("TidemarkCore", "import Foundation"),
@@ -21,6 +21,7 @@ struct ImportRuleTests {
             ("TidemarkHummingbird", "import struct GRDB.Row"),
             ("TidemarkTesting", "import TidemarkCommand.Demo"),
             ("TidemarkAsyncHTTPClient", "@_spi(Testing) public import NIOPosix"),
+            ("Tidemark", "@_exported public import TidemarkWire"),
         ])
     func plantedImport(target: String, line: String) {
         let text = "// why\n#if canImport(FoundationNetworking)\n    \(line)\n#endif\n"
@@ -37,6 +38,8 @@ struct ImportRuleTests {
         arguments: [
             ("TidemarkWire", "#if canImport(FoundationEssentials)\nimport FoundationEssentials\n#endif"),
             ("TidemarkServer", "#else\n    import Foundation\n#endif"),
+            ("TidemarkServer", "@_exported public import TidemarkWire"),
+            ("Tidemark", "@_exported public import struct TidemarkWire.Scope"),
             ("Tidemark", "public import GRDB\npackage import TidemarkCore\nimport class Foundation.URLSession"),
             ("TidemarkCommand", "import ArgumentParser\nimport TidemarkTesting\nimport GRDB\nimport Glibc"),
             ("TidemarkCore", "// import Foundation\nlet a = \"\"\"\nimport Foundation\n\"\"\""),

@@ -7,12 +7,16 @@ enum RoomRule {
         "Sources/Tidemark", "Sources/TidemarkServer", "Sources/TidemarkSQLite", "Sources/TidemarkPostgres",
         "Tests/ClientTests", "Tests/ServerTests", "Tests/EndToEndTests", "Tests/SimulationTests", "Tests/CoreTests",
         "Tests/WireTests", "Tests/ConvergenceTests", "Tests/DiskFaultTests", "Tests/DocumentationTests",
-        "Tests/TidyTests",
+        "Tests/TidyTests", "Tests/BlackBox",
     ]
+
+    /// What starts the programs of all folders.
+    private static let exceptions = ["Tests/BlackBox/__main__.py"]
 
     static func faults(path: String) -> [Fault] {
         let folder = path.split(separator: "/").dropLast().joined(separator: "/")
-        guard path.hasSuffix(".swift"), targets.contains(folder) else { return [] }
+        guard targets.contains(folder), !exceptions.contains(path) else { return [] }
+        guard [".swift", ".py"].contains(where: path.hasSuffix) else { return [] }
         return [Fault(path: path, line: 1, message: "lies loose; put it into the folder of its subject")]
     }
 }
@@ -30,5 +34,8 @@ struct RoomRuleTests {
             #expect(RoomRule.faults(path: folder + "/A.json").isEmpty)
         }
         #expect(RoomRule.faults(path: "Sources/TidemarkCore/A.swift").isEmpty)
+        #expect(RoomRule.faults(path: "Tests/BlackBox/drain.py").count == 1)
+        #expect(RoomRule.faults(path: "Tests/BlackBox/torture/drain.py").isEmpty)
+        #expect(RoomRule.faults(path: "Tests/BlackBox/__main__.py").isEmpty)
     }
 }

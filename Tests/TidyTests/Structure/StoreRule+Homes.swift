@@ -34,7 +34,7 @@ extension StoreRule {
         "tidemark_meta": [schema],
         "tidemark_operation": ["Store/Outbox/"],
         "tidemark_orphan": ["Store/OrphanedEdits"],
-        "tidemark_quarantine": ["Store/QuarantinedRow", "Store/ScopeMove"],
+        "tidemark_quarantine": ["Store/QuarantinedRow", "Store/QuarantinedRecord", "Store/ScopeMove"],
         "tidemark_ref": ["Store/Outbox/"],
         "tidemark_refetch": ["Store/RefetchQueue"],
         "tidemark_renaming": ["Store/RenamedIDs"],

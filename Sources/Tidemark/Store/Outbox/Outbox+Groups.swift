@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkWire
 
 extension Outbox {
     /// Records in one group at most: what every server takes in one request.

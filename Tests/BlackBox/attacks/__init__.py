@@ -1,0 +1,1 @@
+"""Callers of ill will, and callers who cost the others too much."""

@@ -1,0 +1,1 @@
+"""Somebody's SQLite file, edited by SQL, with the command beside it."""

@@ -1,0 +1,1 @@
+"""What things cost, measured in one run."""

@@ -1,0 +1,1 @@
+"""What programs of several folders are made of."""

@@ -1,0 +1,1 @@
+"""Real processes that are killed, cut off, stopped and starved."""

@@ -1,0 +1,1 @@
+"""Builds of other commits together with that of this tree."""
