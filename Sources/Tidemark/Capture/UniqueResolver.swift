@@ -4,12 +4,14 @@ import TidemarkWire
 
 /// Tries each quarantined row that is due, whatever refused it. Candidates for a unique value stand as if they had been
 /// inserted in the order of their record ids, so that all devices choose alike and a swap of two unique values goes
-/// through. One record that several scopes hold has its row from the first of them, by name.
+/// through. One record that several scopes hold has its row from the first of them, by name. A row that holds an unseen
+/// write stays until that is compared; the rows that it keeps out are tried after the next answer.
 struct UniqueResolver {
     let db: Database
     let table: RecordTable
 
-    private struct Contender {
+    /// A quarantined row that is tried.
+    private struct Quarantined {
         var record: String
         var scope: String
     }
@@ -18,26 +20,26 @@ struct UniqueResolver {
     func resolve() throws -> Int {
         let shape = table.shape
         var placed = 0
-        var last: Contender?
+        var last: Quarantined?
         // Losers that are evicted have larger ids than the winner, so they come up later in the same scan.
-        while let contender = try next(after: last) {
-            last = contender
-            guard let id = RecordID(contender.record), let key = shape.key(of: id),
-                let cells = try QuarantinedRow.cells(db, shape, id, contender.scope)
+        while let quarantined = try next(after: last) {
+            last = quarantined
+            guard let id = RecordID(quarantined.record), let key = shape.key(of: id),
+                let cells = try QuarantinedRow.cells(db, shape, id, quarantined.scope)
             else { continue }
             if let shadow = try table.shadow(db, key), shadow.isGone {
-                try QuarantinedRow.forgetOwn(db, shape.name, contender.record, shadow)
-                guard try QuarantinedRow.cells(db, shape, id, contender.scope) != nil else { continue }
+                try QuarantinedRow.forgetOwn(db, shape.name, quarantined.record, shadow)
+                guard try QuarantinedRow.cells(db, shape, id, quarantined.scope) != nil else { continue }
             }
-            switch try claim(contender, id, key, cells) {
+            switch try claim(quarantined, id, key, cells) {
             case .none: continue
             case .outdated:
-                try editQuarantined(id, key, contender.scope)
-                try QuarantinedRow.remove(db, shape.name, contender.record, contender.scope)
+                try editQuarantined(id, key, quarantined.scope)
+                try QuarantinedRow.remove(db, shape.name, quarantined.record, quarantined.scope)
             case .due:
-                guard try place(id, key, cells, contender.scope) else { continue }
+                guard try place(id, key, cells, quarantined.scope) else { continue }
                 try forgetNamesake(id, key)
-                try QuarantinedRow.remove(db, shape.name, contender.record, contender.scope)
+                try QuarantinedRow.remove(db, shape.name, quarantined.record, quarantined.scope)
                 placed += 1
             }
         }
@@ -65,9 +67,9 @@ struct UniqueResolver {
         try table.forget(db, key, id)
     }
 
-    private func next(after last: Contender?) throws -> Contender? {
+    private func next(after last: Quarantined?) throws -> Quarantined? {
         try QuarantinedRow.nextDue(db, table.shape.name, after: (last?.record ?? "", last?.scope ?? ""))
-            .map { Contender(record: $0.record, scope: $0.scope) }
+            .map { Quarantined(record: $0.record, scope: $0.scope) }
     }
 
     private enum Claim {
@@ -75,23 +77,32 @@ struct UniqueResolver {
     }
 
     /// Whether the record's place in the table is free for this scope's row, or another scope's clean row gives way.
-    private func claim(_ contender: Contender, _ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Claim {
+    private func claim(_ quarantined: Quarantined, _ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Claim {
         let shape = table.shape
         let row = try table.row(db, key)
         guard shape.isScopedByColumn else { return row == nil ? .due : .outdated }
         let owner = try table.owner(db, key)
-        if owner == contender.scope { return row == nil ? .due : .outdated }
+        if owner == quarantined.scope { return row == nil ? .due : .outdated }
         // An operation in flight overlays this row, which comes with the verdict (`Applier.overlayReplayed`).
-        let onItsWay = try Outbox.open(db, entity: shape.name, record: contender.record, scope: contender.scope)
+        let onItsWay = try Outbox.open(db, entity: shape.name, record: quarantined.record, scope: quarantined.scope)
         guard onItsWay.isEmpty else { return .none }
         guard let owner else {
-            return shape.scope(ofKey: key, cells)?.name == contender.scope ? .due : .none
+            return shape.scope(ofKey: key, cells)?.name == quarantined.scope ? .due : .none
         }
-        guard try table.shadow(db, key) == nil, contender.scope < owner else {
-            return .none
-        }
+        guard try table.shadow(db, key) == nil, quarantined.scope < owner, try !isUncompared(id) else { return .none }
         try evict(Candidate(id: id, key: key))
         return .due
+    }
+
+    /// Whether the record's row holds a write that no trigger saw, and that is no edit yet: without its row, nothing of
+    /// it would be left to send. It waits in the row's own scope, or in the one that the row moves from.
+    private func isUncompared(_ id: RecordID) throws -> Bool {
+        let shape = table.shape
+        guard let key = shape.key(of: id), let cells = try table.row(db, key) else { return false }
+        let origin = try table.shadow(db, key)?.scope.flatMap(Scope.init)
+        return try [shape.scope(ofKey: key, cells), origin].compactMap { $0 }.contains { scope in
+            try Inferred.entry(db, scope, shape.name, id.text) != nil
+        }
     }
 
     private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String) throws -> Bool {
@@ -101,7 +112,7 @@ struct UniqueResolver {
             // A candidate with a smaller id stays: either it wins, or a partial index does not hold it at all. A
             // candidate that is evicted for nothing comes up later in the same scan and finds its place again.
             let candidates = try self.candidates(key, cells).filter { id < $0.id }
-            if !candidates.isEmpty {
+            if !candidates.isEmpty, try !candidates.contains(where: { try isUncompared($0.id) }) {
                 try db.execute(sql: "SAVEPOINT tidemark_unique")
                 for candidate in candidates { try evict(candidate) }
                 if let still = try attempt(key, cells) {

@@ -93,6 +93,8 @@ struct TableRemoval {
         try orphanEdits(key, id, shadow, current)
         try drop(key, id)
         try QuarantinedRow.remove(db, shape.name, id.text, quarantined)
+        // The row that the app had made of it before, in a scope that nobody follows, would come back without a mark.
+        if owner == nil { try QuarantinedRow.forgetOwn(db, shape.name, id.text, shadow) }
         // A scope that the record was leaving for this one has it back.
         try QuarantinedRow.endWait(db, shape.name, id.text, as: current == nil ? .deleted : .no)
     }

@@ -227,8 +227,9 @@ private struct RecordReading {
         if let shadow {
             switch shadow.state {
             case .absent:
-                // Made here anew beside a row that waits for its place: that one is the server's.
-                let isServers = quarantined?.move == .no && (shadow.isGone || row != nil)
+                // Made here anew beside a row that waits for its place: that one is the server's, if the scope has one.
+                let isBeside = quarantined?.move == .no && (shadow.isGone || row != nil)
+                let isServers = try isBeside && ScopeRecord.isKnown(db, name.scope)
                 return shadow.seed != nil ? .seeded : isServers ? .present : .absent
             case .known: return .present
             case .deleted: return .deleted

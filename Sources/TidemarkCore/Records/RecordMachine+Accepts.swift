@@ -38,8 +38,10 @@ extension RecordMachine {
         case .named: identity == .temporary
         case .accessLost, .scopeLeft: mayGo
         case .followed: access != .followed
+        // A scope that goes is one that this file knows, and a displaced edit's is none of them.
         case .orphaned:
-            local != .clean || inFlight != .none || base == .seeded || place.isLeaving || capture == .unseen
+            block != .displaced
+                && (local != .clean || inFlight != .none || base == .seeded || place.isLeaving || capture == .unseen)
         case .orphanTaken: orphan == .orphaned
         case .seedBack:
             access == .followed && base == .absent && local == .clean && inFlight == .none && block == .none
@@ -120,7 +122,8 @@ extension RecordMachine {
         }
         return switch unseen {
         case .insert, .seed: local == .clean
-        case .update: capture == .lost
+        // Where the row is gone, an edit of it is found to be a delete.
+        case .update: capture == .lost && local != .deleted
         case .delete: capture == .lost && local == .clean
         }
     }

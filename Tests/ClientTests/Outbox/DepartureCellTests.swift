@@ -95,6 +95,30 @@ struct DepartureCellTests {
         }
     }
 
+    private static let namesake: @Sendable (Int) -> String = {
+        Device.upsert("item", "i0", $0, #"{"w":"1","title":"theirs","note":null,"slug":"s"}"#)
+    }
+
+    @Test(
+        "another record takes its unique value before the move is sealed",
+        .records("place quarantined, movedOut"))
+    func displaced() async throws {
+        let device = try await HandServer(
+            MultiScopeWorld.schema, tables: [.table("item", scope: MultiScopeWorld.rule)],
+            scopes: [Self.here, Self.there])
+        try await device.page(in: Self.here, Self.item("1"))
+        try await device.page(in: Self.there)
+        try await device.sql("UPDATE item SET w = '2', slug = 's'")
+        try await device.page(in: Self.here, Self.namesake)
+        #expect(try await device.count("item WHERE id = 'i1'") == 0)
+        #expect(try await Self.move(device) == 0)
+        let insert = try await device.seal(in: Self.there)
+        #expect(try await Self.move(device) == 1)
+        #expect(try await device.count("tidemark_quarantine WHERE scope = 'w:2' AND move = 0") == 1)
+        try await device.answer(insert, Self.taken, in: Self.there)
+        #expect(try await device.seal(in: Self.here) != nil)
+    }
+
     @Test(
         "it comes back before its delete is sealed",
         .records(

@@ -204,6 +204,25 @@ struct OutboxBatcherOrderTests {
         #expect(try await served(server) == ["remark|r|1", "remark|s|2", "task|1|NULL"])
     }
 
+    @Test(
+        "a row that names a record without an id is orphaned with its scope, and waits for nothing any more",
+        .records("block awaitingID, orphaned"))
+    func orphaned() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory, entities: [.state("project", ids: .server)])
+        let device = try await Device(Self.schema, tables: Self.tables, server: server, in: directory)
+        try await device.writer.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "PRAGMA foreign_keys = OFF; INSERT INTO task VALUES (1, 'local-gone', 'waits')")
+        }
+        let engine = try device.engine()
+        for _ in 0..<2 { try await engine.syncNow() }
+        #expect(try await device.count("tidemark_blocked WHERE reason = 'unnamed'") == 1)
+        try await HandServer.remove(Device.scope, from: device.writer, try await device.installed())
+        #expect(try await device.count("tidemark_blocked") == 0)
+        #expect(try await device.count("tidemark_orphan") == 1)
+    }
+
     @Test("an edit that is replayed after a loss blocks those that depend on it, and no others")
     func replayed() async throws {
         let (device, _) = try await device()

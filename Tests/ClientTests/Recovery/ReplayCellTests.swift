@@ -65,9 +65,24 @@ struct ReplayCellTests {
     }
 
     @Test(
-        "a replayed edit without a verdict is orphaned with its scope",
+        "a replayed delete that had no verdict before the loss, and is put off, is an edit again",
         .records(
-            "in flight replayedDelete, orphaned", "in flight replayedWrite, orphaned"))
+            "in flight replayedDelete, verdict deferredDelete, same"))
+    func putOff() async throws {
+        let device = try await HandServer(noteSchema, tables: [.table("note")])
+        try await device.page(VerdictCellTests.note("n1"))
+        try await device.sql("DELETE FROM note")
+        try await device.seal()
+        let replayed = try await device.loseHistory()
+        #expect(try await device.count("tidemark_operation WHERE state = 'replayed'") == 1)
+        try await device.answer(replayed, #""status":"deferred","after":1"#)
+        #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 0)
+        #expect(try await device.count("tidemark_shadow_note WHERE tidemark_mark > 0") == 1)
+    }
+
+    @Test(
+        "a replayed edit without a verdict is orphaned with its scope",
+        .records("in flight replayedDelete, orphaned"))
     func removed() async throws {
         for edit in ["UPDATE note SET title = 'mine' WHERE id = 'n1'", "DELETE FROM note WHERE id = 'n1'"] {
             let device = try await Self.device(edit)

@@ -110,6 +110,22 @@ actor HandServer {
         }
     }
 
+    /// The server has lost all operations of a scope, and they are replayed. Returns the last of them.
+    func loseHistory(in scope: Scope = Device.scope) async throws -> OutboxEntry? {
+        let (schema, lane) = (try await schema(), "lane-0009")
+        lanes[scope] = lane
+        return try await Dependencies.current.use(queue, .write, at: .recover) { db in
+            let recovery = LossRecovery(db: db, schema: schema, declarations: Declarations(), now: 2)
+            _ = try ApplyTransaction.withoutForeignKeys(db) {
+                try CaptureSuppression.whileApplying(db, schema) {
+                    try recovery.replay(scope, above: [:], lostEpoch: "e1", lane: lane)
+                }
+                return Applier.Outcome()
+            }
+            return try Outbox.open(db, scope: scope, limit: 100).last
+        }
+    }
+
     /// The app decides about what waits for it.
     func decide(_ body: @escaping @Sendable (Database, SyncSchema) throws -> Void) async throws {
         let schema = try await schema()

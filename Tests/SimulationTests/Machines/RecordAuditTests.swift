@@ -65,7 +65,7 @@ struct RecordAuditTests {
         #expect(report == [])
     }
 
-    /// The page lists cells behind the reason why these worlds do not come to them, each as one item of a list.
+    /// The page lists these cells before the tests of the client that come to them, each as one item of a list.
     @Test("Machines.md names each cell and coupling that these worlds do not come to, and no other one")
     func unvisited() async throws {
         var coverage = RecordCoverage()

@@ -21,8 +21,15 @@ struct RecordPaths {
 
     private var known: [Question: Paths?] = [:]
     private static let appEvents: [RecordMachine.Event] = [
-        .edited, .reverted, .deleted, .dropped, .captureLost, .wroteUnseen, .deletedUnseen,
+        .edited, .reverted, .deleted, .dropped, .blocked(.displaced), .released, .captureLost, .wroteUnseen,
+        .deletedUnseen,
     ]
+
+    /// Whether a write of the app's may bring one of its events: it releases no edit but one whose place it had given
+    /// to another scope's row.
+    private static func mayBring(_ event: RecordMachine.Event, in state: RecordMachine) -> Bool {
+        event != .released || state.block == .displaced
+    }
 
     /// Events in one transaction at most: a record's verdict, its row on the page, what a cascade does to it, and where
     /// its row ends.
@@ -49,6 +56,7 @@ struct RecordPaths {
             var next: [RecordMachine: [Step]] = [:]
             for state in front {
                 for event in events where state.accepts(event) {
+                    guard question.point != nil || mayBring(event, in: state) else { continue }
                     var machine = state
                     _ = machine.handle(event)
                     if !seen.contains(machine) { next[machine, default: []].append((state, event)) }

@@ -1,0 +1,56 @@
+import Testing
+import TidemarkWire
+
+@testable import Tidemark
+
+/// Rows that stood in the table before it was captured, in a scope that is followed later than another one.
+@Suite("Uncaptured: what was written unseen keeps its place until it is compared (I13)")
+struct UncapturedContentionTests {
+    private func sync(seeds: String, theirs: String) async throws -> (world: MultiScopeWorld, device: Device) {
+        let world = try MultiScopeWorld()
+        let other = try await world.device("other", scopes: ["w:a"])
+        try await other.sql(theirs)
+        try await other.sync()
+        let device = try await world.device("device", scopes: ["w:a"], seeds: seeds)
+        try await device.sync()
+        return (world, device)
+    }
+
+    @Test("a row whose id another scope's record has is sent once its scope is followed")
+    func sameRecord() async throws {
+        let (world, device) = try await sync(
+            seeds: "INSERT INTO item(id, w, title) VALUES ('i1', 'b', 'mine');",
+            theirs: "INSERT INTO item(id, w, title) VALUES ('i1', 'a', 'theirs')")
+        #expect(try await device.items() == ["i1 b mine"])
+        try await device.sync(["w:a", "w:b"])
+        #expect(try await world.held("w:b")["i1"]?["title"] == "mine")
+    }
+
+    @Test("a row whose unique value another scope's record has is sent once its scope is followed")
+    func sameValue() async throws {
+        let (world, device) = try await sync(
+            seeds: "INSERT INTO item(id, w, title, slug) VALUES ('i9', 'b', 'mine', 's');",
+            theirs: "INSERT INTO item(id, w, title, slug) VALUES ('i1', 'a', 'theirs', 's')")
+        #expect(try await device.items() == ["i9 b mine"])
+        try await device.sync(["w:a", "w:b"])
+        #expect(try await world.held("w:b")["i9"]?["title"] == "mine")
+        try await device.sync(["w:a", "w:b"])
+        #expect(try await device.items() == ["i1 a theirs"])
+    }
+
+    @Test("an unseen write in a scope that the row is not in keeps nothing out")
+    func elsewhere() async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("device", scopes: ["w:a", "w:b"])
+        try await device.sql("INSERT INTO item(id, w, title, slug) VALUES ('i9', 'b', 'mine', 's')")
+        try await device.sync()
+        // The same record was deleted unseen in a scope that the device does not follow any more.
+        try await device.sql(
+            "INSERT INTO tidemark_inferred(entity, record, scope, kind, held) VALUES ('item', 'i9', 'w:c', 3, 0)")
+        let other = try await world.device("other", scopes: ["w:a"])
+        try await other.sql("INSERT INTO item(id, w, title, slug) VALUES ('i1', 'a', 'theirs', 's')")
+        try await other.sync()
+        try await device.sync()
+        #expect(try await device.items() == ["i1 a theirs"])
+    }
+}
