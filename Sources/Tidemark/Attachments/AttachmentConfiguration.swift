@@ -11,8 +11,8 @@ public struct AttachmentConfiguration: Hashable, Sendable {
     public var parallelTransfers = 4
     /// Whether files are uploaded where each byte costs the user money (``SyncConditions/isMetered``).
     public var uploadsOnMetered = true
-    /// Whether files are downloaded by themselves where each byte costs the user money. One that the app fetches comes
-    /// in any case.
+    /// Whether files are downloaded by themselves where each byte costs the user money. A file that the app fetches
+    /// comes in any case.
     public var downloadsOnMetered = true
     /// Whether backups of the device hold the folder: what the server has can be fetched again.
     public var isBackedUp = false

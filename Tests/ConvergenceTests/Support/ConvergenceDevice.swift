@@ -5,7 +5,7 @@ import TidemarkServer
 import TidemarkTesting
 import TidemarkWire
 
-/// What the devices of a world have on them.
+/// The app that all devices of a world have: the schema of its tables.
 protocol ConvergenceApp {
     static var schema: String { get }
 }
@@ -13,7 +13,7 @@ protocol ConvergenceApp {
 /// One device: a real SQLite file with its app's schema, and a faulty wire. The app says what engines and edits it has.
 final class ConvergenceDevice<App: ConvergenceApp>: Sendable {
     let name: String
-    /// What it follows.
+    /// The scopes that it follows.
     let scopes: [Scope]
     let queue: DatabaseQueue
     let transport: FaultyTransport

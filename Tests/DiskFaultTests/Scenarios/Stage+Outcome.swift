@@ -6,7 +6,7 @@ import TidemarkWire
 struct Outcome: Hashable, Sendable {
     /// The rows of a device that has just begun.
     var rows: [String] = []
-    /// What waits for the app on each device: refused edits, conflicts, orphaned edits.
+    /// The refused edits, conflicts and orphaned edits of each device, which wait for the app.
     var lists: [String] = []
 }
 

@@ -1,7 +1,7 @@
 import Testing
 
-/// Tests wait for what they wait for, and for no length of time. Who has nothing to wait for looks again and again, by
-/// `poll(until:)`. A clock of the tests may declare a `sleep(for:)`, and hand it on to another one.
+/// A test waits for an event, and for no length of time. Where no event tells of it, the test looks again and again
+/// with `poll(until:)`. A clock of the tests may declare a `sleep(for:)`, and hand it on to another one.
 enum SleepRule {
     private static let targets = [
         "ClientTests", "CoreTests", "WireTests", "ConvergenceTests", "SimulationTests", "ServerTests", "EndToEndTests",

@@ -139,7 +139,7 @@ extension UnitRule {
         return isTime ? String(name) : nil
     }
 
-    /// What a comment says of a parameter.
+    /// Returns the sentence of a comment that tells of a parameter; empty where there is none.
     private static func sentence(on name: Substring, in comment: String) -> Substring {
         for start in ["- Parameter \(name): ", "- \(name): "] {
             guard let range = comment.firstRange(of: start) else { continue }

@@ -10,7 +10,7 @@ enum RoomRule {
         "Tests/TidyTests", "Tests/BlackBox",
     ]
 
-    /// What starts the programs of all folders.
+    /// The launcher starts the programs of all folders, so that it lies in none of them.
     private static let exceptions = ["Tests/BlackBox/__main__.py"]
 
     static func faults(path: String) -> [Fault] {
