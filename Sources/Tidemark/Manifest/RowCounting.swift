@@ -163,14 +163,9 @@ struct RowCounting {
         }
         unseen.outgoing = try Inferred.countSeeds(db, shape.name)
         guard unseen.outgoing > 0 else { return unseen }
-        for key in try ShadowTable(shape).keys(db) {
-            guard let id = shape.recordID(key), let shadow = try table.shadowHead(db, key),
-                try Inferred.isSeed(db, shape.name, id.text)
-            else { continue }
-            unseen.outgoing -= 1
-            guard shadow.state == .known else { continue }
-            unseen.known -= 1
-        }
+        let edited = try editedSeeds()
+        unseen.outgoing -= edited.count
+        unseen.known -= edited.count { $0.state == .known }
         return unseen
     }
 
@@ -178,9 +173,13 @@ struct RowCounting {
     /// record, although it is noted as such a row and has a mark.
     func markedSeeds() throws -> Int {
         guard try Inferred.isAnySeed(db, shape.name) else { return 0 }
-        return try ShadowTable(shape).keys(db).count { key in
-            guard let id = shape.recordID(key), try Inferred.isSeed(db, shape.name, id.text) else { return false }
-            return try table.shadowHead(db, key)?.mark != nil
+        return try editedSeeds().count { $0.mark != nil }
+    }
+
+    private func editedSeeds() throws -> [Shadow] {
+        try ShadowTable(shape).keys(db).compactMap { key in
+            guard let id = shape.recordID(key), try Inferred.isSeed(db, shape.name, id.text) else { return nil }
+            return try table.shadowHead(db, key)
         }
     }
 }

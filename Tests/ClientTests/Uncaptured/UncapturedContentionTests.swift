@@ -38,6 +38,22 @@ struct UncapturedContentionTests {
         #expect(try await device.items() == ["i1 a theirs"])
     }
 
+    @Test("a row from which a trigger of the app's takes the unique value is sent once its scope is followed")
+    func triggerMakesRoom() async throws {
+        let (world, device) = try await sync(
+            seeds: """
+                CREATE TRIGGER room BEFORE INSERT ON item
+                BEGIN UPDATE item SET slug = NULL WHERE slug = NEW.slug AND id <> NEW.id; END;
+                INSERT INTO item(id, w, title, slug) VALUES ('i9', 'b', 'mine', 's');
+                """,
+            theirs: "INSERT INTO item(id, w, title, slug) VALUES ('i1', 'a', 'theirs', 's')")
+        #expect(try await device.items() == ["i9 b mine"])
+        try await device.sync(["w:a", "w:b"])
+        #expect(try await world.held("w:b")["i9"] == ["id": "i9", "w": "b", "title": "mine", "slug": "s"])
+        try await device.sync(["w:a", "w:b"])
+        #expect(try await device.items() == ["i1 a theirs"])
+    }
+
     @Test("an unseen write in a scope that the row is not in keeps nothing out")
     func elsewhere() async throws {
         let world = try MultiScopeWorld()
