@@ -34,8 +34,15 @@ struct TriggerGuard {
                 // Rows of which a trigger has made room for each other: all of them give way first.
                 for (key, _) in inTheWay { try table.deleteRow(db, key) }
                 let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
-                for (key, row) in contending { try quarantine(row, at: key, table) }
-                if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).resolve() }
+                let resolver = UniqueResolver(db: db, table: table)
+                for case (let key, let row?) in contending {
+                    guard let id = table.shape.recordID(key) else {
+                        try resolver.putBack(key, row)
+                        continue
+                    }
+                    try table.quarantineContender(db, key, id, row)
+                }
+                if !contending.isEmpty { _ = try resolver.resolve() }
             }
         }
         try touched.clear(db)
@@ -47,15 +54,6 @@ struct TriggerGuard {
             if let row { try table.writeRow(db, key, row) } else { try table.deleteRow(db, key) }
             return true
         } catch let error as DatabaseError where error.refusesRow { return false }
-    }
-
-    /// The row contends for a unique value with one that a trigger had made room for.
-    private func quarantine(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws {
-        guard let row, let id = table.shape.recordID(key) else { return }
-        try table.quarantineEdits(db, key)
-        try QuarantinedRow.put(
-            db, table.shape, record: id.text, scope: try table.scopeName(db, key), version: nil, cells: row,
-            reason: "Another record holds the same unique value.", contends: true)
     }
 }
 

@@ -100,9 +100,11 @@ struct UniqueResolver {
         let shape = table.shape
         guard let key = shape.key(of: id), let cells = try table.row(db, key) else { return false }
         let origin = try table.shadow(db, key)?.scope.flatMap(Scope.init)
-        return try [shape.scope(ofKey: key, cells), origin].compactMap { $0 }.contains { scope in
-            try Inferred.entry(db, scope, shape.name, id.text) != nil
-        }
+        return try [shape.scope(ofKey: key, cells), origin].contains { try isUncompared(id, in: $0) }
+    }
+
+    private func isUncompared(_ id: RecordID, in scope: Scope?) throws -> Bool {
+        try scope.map { try Inferred.entry(db, $0, table.shape.name, id.text) != nil } ?? false
     }
 
     private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String) throws -> Bool {
@@ -110,8 +112,11 @@ struct UniqueResolver {
         var reason = refusal
         if refusal.isUniqueViolation {
             // A candidate with a smaller id stays: either it wins, or a partial index does not hold it at all. A
-            // candidate that is evicted for nothing comes up later in the same scan and finds its place again.
-            let candidates = try self.candidates(key, cells).filter { id < $0.id }
+            // candidate that is evicted for nothing comes up later in the same scan and finds its place again. A row
+            // with an unseen write lost its place only because a trigger of the app's made room for another one
+            // (``TriggerGuard``), and takes it back.
+            let isFirst = try isUncompared(id, in: Scope(scope))
+            let candidates = try self.candidates(key, cells).filter { isFirst || id < $0.id }
             if !candidates.isEmpty, try !candidates.contains(where: { try isUncompared($0.id) }) {
                 try db.execute(sql: "SAVEPOINT tidemark_unique")
                 for candidate in candidates { try evict(candidate) }
@@ -152,6 +157,13 @@ struct UniqueResolver {
         let refusal = try ConnectionTriggers.off(db) { try write(key, cells) }
         try db.execute(sql: "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial")
         return refusal
+    }
+
+    /// Puts a row back that a trigger of the app's has changed, and whose key is no record's id: it cannot be
+    /// quarantined, so the rows that have its values are.
+    func putBack(_ key: [Cell], _ cells: [Cell]) throws {
+        for candidate in try candidates(key, cells) { try evict(candidate) }
+        try table.writeRow(db, key, cells)
     }
 
     private struct Candidate {
@@ -221,17 +233,7 @@ struct UniqueResolver {
 
     private func evict(_ candidate: Candidate) throws {
         guard let cells = try table.row(db, candidate.key) else { return }
-        let shape = table.shape
-        let shadow = try table.shadow(db, candidate.key)
-        let place = shape.scope(ofKey: candidate.key, cells)?.name ?? ""
         try table.deleteRow(db, candidate.key)
-        if shadow?.isGone == true { try table.quarantineEdits(db, candidate.key) }
-        // An edited row that was never sent is found again where its mark is.
-        if let shadow, shape.isScopedByColumn, shadow.scope == nil {
-            try table.setRoutingScope(db, candidate.key, place)
-        }
-        try QuarantinedRow.put(
-            db, shape, record: candidate.id.text, scope: shadow?.scope ?? place, version: nil, cells: cells,
-            reason: "Another record holds the same unique value, or another scope the record.", contends: true)
+        try table.quarantineContender(db, candidate.key, candidate.id, cells)
     }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 extension SyncSchema {

@@ -245,4 +245,17 @@ extension RecordTable {
                 contends: error.dependsOnOthers)
         }
     }
+
+    /// Quarantines a row, already out of its table, whose place or unique value another row has. Its scope is the one
+    /// that it was sent to or, where it was never sent, the one that its column names.
+    func quarantineContender(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell]) throws {
+        let shadow = try shadow(db, key)
+        let place = shape.scope(ofKey: key, cells)?.name ?? ""
+        if shadow?.isGone == true { try quarantineEdits(db, key) }
+        // An edited row that was never sent is found again where its mark is.
+        if let shadow, shape.isScopedByColumn, shadow.scope == nil { try setRoutingScope(db, key, place) }
+        try QuarantinedRow.put(
+            db, shape, record: id.text, scope: shadow?.scope ?? place, version: nil, cells: cells,
+            reason: "Another record holds the same unique value, or another scope the record.", contends: true)
+    }
 }

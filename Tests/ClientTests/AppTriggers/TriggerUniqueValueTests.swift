@@ -40,4 +40,20 @@ struct TriggerUniqueValueTests {
             #expect(try await device.engine().verify().isClean)
         }
     }
+
+    @Test("a row whose key is no record id keeps its value, and the server's row is quarantined (I13)")
+    func namelessRow() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(schema, tables: ["addr"], server: server, in: directory, name: "first")
+        let second = try await Device(schema, tables: ["addr"], server: server, in: directory, name: "second")
+        try await first.sql("INSERT INTO addr (id, usr, def) VALUES ('2', 'u', 1)")
+        try await second.sql("INSERT INTO addr (id, usr, def) VALUES (printf('%0200d', 1), 'u', 1)")
+        for device in [first, second] { try await device.sync() }
+        #expect(try await second.rows("SELECT length(id), def FROM addr") == ["200|1"])
+        #expect(try await second.engine().status().quarantined == 1)
+        try await second.sql("UPDATE addr SET def = 0")
+        try await second.sync()
+        #expect(try await second.rows("SELECT length(id), def FROM addr ORDER BY 1") == ["1|1", "200|0"])
+    }
 }
