@@ -34,6 +34,24 @@ enum Affinity: Hashable, Sendable {
 // MARK: - What a column keeps
 
 extension Affinity {
+    /// What a new row holds by a default that is NULL, a plain integer or a plain text; `nil` where SQLite has to say.
+    func plainDefault(_ expression: String) -> Cell? {
+        if expression.uppercased() == "NULL" { return .null }
+        if let value = Int64(expression) {
+            return switch self {
+            case .integer, .numeric, .blob: .integer(value)
+            case .real: .real(Double(value))
+            case .text: .text(Array(String(value).utf8))
+            }
+        }
+        let inner = expression.dropFirst().dropLast()
+        guard expression.utf8.count >= 2, expression.hasPrefix("'"), expression.hasSuffix("'"),
+            !inner.utf8.contains(where: { [0x27, 0x00].contains($0) })
+        else { return nil }
+        let text = Cell.text(Array(inner.utf8))
+        return keeps(text) ? text : nil
+    }
+
     /// Whether a column of this affinity holds a value as it is.
     func keeps(_ cell: Cell) -> Bool {
         switch (cell, self) {

@@ -82,6 +82,8 @@ extension TableSchema {
     /// A column's default as a row that is made now would hold it: `REAL DEFAULT 0` holds 0.0. One that SQLite does not
     /// work out counts as NULL; an interruption says nothing about it.
     private static func evaluate(_ db: Database, _ expression: String, _ affinity: Affinity) throws -> Cell? {
+        // A table made to ask SQLite changes the schema, and all of the connection's statements are compiled anew.
+        if let cell = affinity.plainDefault(expression) { return cell }
         // The pragma leaves out the parentheses that an expression needs, and a text in double quotes cannot have.
         for fallback in ["(\(expression))", expression] {
             do {
