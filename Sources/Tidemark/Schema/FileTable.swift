@@ -36,10 +36,17 @@ struct FileTable: Hashable, Sendable {
 
     /// Whether there is an ordinary table of this name in the file.
     static func exists(_ name: String, _ db: Database) throws -> Bool {
-        // A pragma, and what GRDB remembers of the schema, may be older than what another process did just now.
-        let sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
-        guard try Query(db, sql).first(db, [.text(name)], { _ in true }) != nil else { return false }
+        // A pragma may be older than what another process did just now.
+        guard try existsInLibrary(name, db) else { return false }
         return try named(name, db).contains { $0.kind == .ordinary && !$0.isTemporary }
+    }
+
+    /// Whether the file has a table of the library's. Nothing else can have its name, so that no pragma, which is
+    /// compiled anew with each call, has to say what it is. What GRDB remembers of the schema may be older than what
+    /// another process did just now.
+    static func existsInLibrary(_ name: String, _ db: Database) throws -> Bool {
+        let sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+        return try Query(db, sql).first(db, [.text(name)]) { _ in true } ?? false
     }
 
     private static func read(_ db: Database, _ pragma: String) throws -> [FileTable] {
