@@ -13,6 +13,19 @@ struct TriggerGuard {
     let db: Database
     let schema: SyncSchema
 
+    /// How often rows are put to rights in one transaction, the last time without the app's triggers: those that change
+    /// a row whenever another one is written would go on for ever.
+    private static let roundLimit = 3
+
+    /// A row that a trigger has changed.
+    private struct Touched: Hashable {
+        var key: [Cell]
+        /// As it should be; `nil` stands for none.
+        var row: [Cell]?
+        /// As the triggers left it.
+        var found: [Cell]?
+    }
+
     /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
         for shape in schema.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
@@ -25,27 +38,53 @@ struct TriggerGuard {
 
     private func restore(_ table: RecordTable) throws {
         let touched = TouchedTable(table.shape)
-        let noted = try touched.all(db)
-        guard !noted.isEmpty else { return }
-        let changed = try noted.filter { try table.rowAsItIs(db, $0.key) != $0.row }
-        if !changed.isEmpty {
-            try ConnectionTriggers.off(db) {
-                let inTheWay = try changed.filter { try !put($0.row, at: $0.key, table) }
-                // Rows of which a trigger has made room for each other: all of them give way first.
-                for (key, _) in inTheWay { try table.deleteRow(db, key) }
-                let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
-                let resolver = UniqueResolver(db: db, table: table)
-                for case (let key, let row?) in contending {
-                    guard let id = table.shape.recordID(key) else {
-                        try resolver.putBack(key, row)
-                        continue
-                    }
-                    try table.quarantineContender(db, key, id, row)
+        for round in 1...Self.roundLimit {
+            let changed = try touched.all(db).compactMap { key, row -> Touched? in
+                let found = try table.rowAsItIs(db, key)
+                return found == row ? nil : Touched(key: key, row: row, found: found)
+            }
+            guard !changed.isEmpty else { break }
+            let contending = try ConnectionTriggers.off(db) { try write(changed, table) }
+            guard !contending.isEmpty else { break }
+            if round < Self.roundLimit {
+                try giveWay(contending, table)
+            } else {
+                try ConnectionTriggers.off(db) {
+                    try giveWay(contending, table)
+                    for row in changed where !contending.contains(row) { _ = try put(row.row, at: row.key, table) }
                 }
-                if !contending.isEmpty { _ = try resolver.resolve() }
             }
         }
         try touched.clear(db)
+    }
+
+    /// Writes rows as they should be. Returns those in whose way others stand; then all that were in the way of another
+    /// one are as the triggers left them, with the numbers that a search index knows them by.
+    private func write(_ changed: [Touched], _ table: RecordTable) throws -> [Touched] {
+        let inTheWay = try changed.filter { try !put($0.row, at: $0.key, table) }
+        guard !inTheWay.isEmpty else { return [] }
+        // Rows of which a trigger has made room for each other: all of them give way first.
+        try db.execute(sql: "SAVEPOINT tidemark_guard")
+        for row in inTheWay { try table.deleteRow(db, row.key) }
+        let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
+        if !contending.isEmpty { try db.execute(sql: "ROLLBACK TO tidemark_guard") }
+        try db.execute(sql: "RELEASE tidemark_guard")
+        return contending
+    }
+
+    /// Quarantines rows that contend for a unique value with one that a trigger has made room for. They leave the table
+    /// as any row does, so that a search index follows. A row whose key is no record's id is on this device only: it
+    /// cannot be quarantined, and stays as the app's trigger has made it.
+    private func giveWay(_ contending: [Touched], _ table: RecordTable) throws {
+        for touched in contending {
+            guard let row = touched.row, let id = table.shape.recordID(touched.key) else {
+                try table.noteIntended(db, touched.key, touched.found)
+                continue
+            }
+            try table.deleteRow(db, touched.key)
+            try table.quarantineContender(db, touched.key, id, row)
+        }
+        _ = try UniqueResolver(db: db, table: table).resolve()
     }
 
     /// Puts a row to rights; `false` where another one stands in its way.

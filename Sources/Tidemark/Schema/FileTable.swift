@@ -37,14 +37,14 @@ struct FileTable: Hashable, Sendable {
     /// Whether there is an ordinary table of this name in the file.
     static func exists(_ name: String, _ db: Database) throws -> Bool {
         // A pragma may be older than what another process did just now.
-        guard try existsInLibrary(name, db) else { return false }
+        guard try isListed(name, db) else { return false }
         return try named(name, db).contains { $0.kind == .ordinary && !$0.isTemporary }
     }
 
-    /// Whether the file has a table of the library's. Nothing else can have its name, so that no pragma, which is
-    /// compiled anew with each call, has to say what it is. What GRDB remembers of the schema may be older than what
-    /// another process did just now.
-    static func existsInLibrary(_ name: String, _ db: Database) throws -> Bool {
+    /// Whether the file lists a table of this name, ordinary or virtual. That is enough for the library's own, whose
+    /// prefix it keeps for itself: a pragma would say what kind it is, and is compiled anew with each call. What GRDB
+    /// remembers of the schema may be older than what another process did just now.
+    static func isListed(_ name: String, _ db: Database) throws -> Bool {
         let sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
         return try Query(db, sql).first(db, [.text(name)]) { _ in true } ?? false
     }

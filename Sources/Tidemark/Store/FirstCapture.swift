@@ -78,7 +78,7 @@ enum FirstCapture {
         _ db: Database, _ entity: String, upTo rows: Int? = nil
     ) throws -> (untouched: Int, touched: Int, since: Int64?) {
         // A file of an older version may be read before it is brought up to date.
-        guard try FileTable.existsInLibrary("tidemark_first_capture", db) else { return (0, 0, nil) }
+        guard try FileTable.isListed("tidemark_first_capture", db) else { return (0, 0, nil) }
         // Of the first part some may be sealed.
         let parts = rows.map { Int64($0 / max(1, Dependencies.current.firstCaptureKeys)) + 2 } ?? .max
         let counted: [Cell] = [.text(entity), .integer(parts)]
@@ -100,7 +100,7 @@ enum FirstCapture {
 
     /// Whether a key lies among those that are left.
     static func contains(_ db: Database, _ shape: TableSchema, _ key: [Cell]) throws -> Bool {
-        guard key.count == 1, try FileTable.existsInLibrary("tidemark_first_capture", db) else { return false }
+        guard key.count == 1, try FileTable.isListed("tidemark_first_capture", db) else { return false }
         return try Query(db, "SELECT \(isLeftSQL(shape.name, "?1"))").first(db, key) { $0.integer(0) == 1 } ?? false
     }
 

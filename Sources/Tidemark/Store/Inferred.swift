@@ -110,10 +110,12 @@ enum Inferred {
             .first(db, [.text(entity), .integer(kind.rawValue)]) { Int($0.integer(0)) } ?? 0
     }
 
-    /// Rows of the first capture that were edited since.
+    /// Rows of the first capture that were edited since, or that another row keeps out of the table.
     static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Entry] {
-        try ShadowTable(shape).keys(db).compactMap(shape.recordID).compactMap { id in
-            let entry = try Self.entry(db, scope, shape.name, id.text)
+        let edited = try ShadowTable(shape).keys(db).compactMap { shape.recordID($0)?.text }
+        let quarantined = try QuarantinedRow.records(db, shape.name, scope)
+        return try (edited + Set(quarantined).subtracting(edited).sorted()).compactMap { record in
+            let entry = try Self.entry(db, scope, shape.name, record)
             return entry?.kind == .seed ? entry : nil
         }
     }

@@ -246,8 +246,8 @@ extension RecordTable {
         }
     }
 
-    /// Quarantines a row, already out of its table, whose place or unique value another row has. Its scope is the one
-    /// that it was sent to or, where it was never sent, the one that its column names.
+    /// Quarantines a row, already out of its table, whose place or unique value another row has. Its scope is its
+    /// shadow's or, where that names none, the one that its column names.
     func quarantineContender(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell]) throws {
         let shadow = try shadow(db, key)
         let place = shape.scope(ofKey: key, cells)?.name ?? ""

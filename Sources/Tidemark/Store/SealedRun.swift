@@ -27,7 +27,7 @@ struct SealedRun {
         return operations.lowerBound
     }
 
-    static func isThere(_ db: Database) throws -> Bool { try FileTable.existsInLibrary("tidemark_sealed_run", db) }
+    static func isThere(_ db: Database) throws -> Bool { try FileTable.isListed("tidemark_sealed_run", db) }
 
     static func isAny(_ db: Database) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_sealed_run LIMIT 1").first(db) { _ in true } ?? false

@@ -5,7 +5,7 @@ import TidemarkWire
 /// next version of the app is noticed (T27), and a table that the app no longer names is still known.
 enum TableRules {
     static func all(_ db: Database) throws -> [String: SyncedTable.ScopeRule] {
-        guard try FileTable.existsInLibrary("tidemark_table", db) else { return [:] }
+        guard try FileTable.isListed("tidemark_table", db) else { return [:] }
         let rules = try Query(db, "SELECT name, rule FROM tidemark_table").rows(db) { row in
             SyncedTable.ScopeRule(row.text(1)).map { (row.text(0), $0) }
         }

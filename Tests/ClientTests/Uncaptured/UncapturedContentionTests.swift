@@ -38,21 +38,41 @@ struct UncapturedContentionTests {
         #expect(try await device.items() == ["i1 a theirs"])
     }
 
-    @Test("a row from which a trigger of the app's takes the unique value is sent once its scope is followed")
-    func triggerMakesRoom() async throws {
-        let (world, device) = try await sync(
+    @Test(
+        "a row from which a trigger of the app's takes the unique value is sent once its scope is followed",
+        arguments: ["note", "lower(note)", "title, lower(note)"], ["", "edited", "captured again"])
+    func triggerMakesRoom(values: String, meanwhile: String) async throws {
+        let world = try MultiScopeWorld()
+        let other = try await world.device("other", scopes: ["w:a"])
+        let device = try await world.device(
+            "device", scopes: ["w:a"],
             seeds: """
+                CREATE UNIQUE INDEX only ON item(\(values));
                 CREATE TRIGGER room BEFORE INSERT ON item
-                BEGIN UPDATE item SET slug = NULL WHERE slug = NEW.slug AND id <> NEW.id; END;
-                INSERT INTO item(id, w, title, slug) VALUES ('i9', 'b', 'mine', 's');
-                """,
-            theirs: "INSERT INTO item(id, w, title, slug) VALUES ('i1', 'a', 'theirs', 's')")
-        #expect(try await device.items() == ["i9 b mine"])
+                BEGIN UPDATE item SET note = NULL WHERE lower(note) = lower(NEW.note) AND id <> NEW.id; END;
+                INSERT INTO item(id, w, title, note) VALUES ('i8', 'b', 't', 'q'), ('i9', 'b', 't', 's');
+                """)
+        try await device.engine(scopes: ["w:a"]).install()
+        if meanwhile == "edited" { try await device.sql("UPDATE item SET slug = 'edited' WHERE id = 'i9'") }
+        for (id, note) in [("i1", "s"), ("i2", "x")] {
+            try await other.sql("INSERT INTO item(id, w, title, note) VALUES ('\(id)', 'a', 't', '\(note)')")
+            try await other.sync()
+            try await device.sync()
+            let rows = try #require(try await device.engine(scopes: ["w:a"]).status().tables["item"])
+            #expect(try await device.count("item") == rows.total)
+        }
+        if meanwhile == "captured again" {
+            let names = try await device.rows(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'")
+            for name in names { try await device.sql("DROP TRIGGER \(name)") }
+        }
         try await device.sync(["w:a", "w:b"])
-        let held = try await world.held("w:b")["i9"]
-        #expect((held?["title"], held?["slug"]) == ("mine", "s"))
+        let held = try await world.held("w:b")
+        #expect(held["i8"]?["note"] == "q")
+        #expect(held["i9"]?["note"] == "s")
+        #expect(held["i9"]?["slug"] == (meanwhile == "edited" ? "edited" : nil))
         try await device.sync(["w:a", "w:b"])
-        #expect(try await device.items() == ["i1 a theirs"])
+        #expect(try await device.items() == ["i1 a t", "i2 a t", "i8 b t"])
     }
 
     @Test("an unseen write in a scope that the row is not in keeps nothing out")

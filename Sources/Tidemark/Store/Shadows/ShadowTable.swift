@@ -17,11 +17,11 @@ struct ShadowTable {
 
     // MARK: Which there are
 
-    func exists(_ db: Database) throws -> Bool { try FileTable.existsInLibrary(name, db) }
+    func exists(_ db: Database) throws -> Bool { try FileTable.isListed(name, db) }
 
     /// Whether a table of this name was ever synced.
     static func exists(_ db: Database, of entity: String) throws -> Bool {
-        try FileTable.existsInLibrary(TableSchema.shadowPrefix + entity, db)
+        try FileTable.isListed(TableSchema.shadowPrefix + entity, db)
     }
 
     /// Whether a table of the file is one of these.
