@@ -108,17 +108,11 @@ extension Applier {
         // A row whose move was captured since belongs to this scope until the move is sent.
         let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isOwnRow(table, key) } ?? false
         let unseen = Unseen(
-            entry: entry, table: table, id: id, key: key, current: isHere ? row : try quarantined(table, id, key, row),
+            entry: entry, table: table, id: id, key: key, current: isHere ? row : nil,
             unfetched: try Backfills.columns(db, scope, table.shape), isEvent: declared(entry.entity).kind == .events)
         let waits = try resolve(unseen, server, isBelowFloor: isBelowFloor)
         try Inferred.compared(db, entry, waits: waits)
         return true
-    }
-
-    /// A record's row that another row keeps out of the table, unless the app has deleted it.
-    private func quarantined(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ row: [Cell]?) throws -> [Cell]? {
-        if row == nil, try table.records.shadow(db, key)?.isGone == true { return nil }
-        return try QuarantinedRow.cells(db, table.shape, id, scope.name)
     }
 
     struct Unseen {

@@ -8,14 +8,14 @@ import TidemarkWire
 /// table makes another row of it than the server has, on every device a different one: `AFTER UPDATE … SET
 /// last_update = now`. So the rows of such a table are noted as they should be (by triggers of the library's, before
 /// another one changes them, and by the library's own writes), and at the end those that are otherwise are written once
-/// more, with all triggers of the connection off.
+/// more, with all triggers of the connection off. Rows that have no place then are quarantined.
 struct TriggerGuard {
     let db: Database
     let schema: SyncSchema
 
-    /// How often rows are put to rights in one transaction, the last time without the app's triggers: those that change
-    /// a row whenever another one is written would go on for ever.
-    private static let roundLimit = 3
+    /// How often rows are put to rights in one transaction, at most, and how often with the app's triggers on: those
+    /// that change a row whenever another one is written would go on for ever.
+    private static let (roundLimit, loudRounds) = (16, 2)
 
     /// A row that a trigger has changed.
     private struct Touched: Hashable {
@@ -28,7 +28,18 @@ struct TriggerGuard {
 
     /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
-        for shape in schema.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
+        let tables = schema.shapes.filter(\.isGuarded).map { RecordTable($0) }
+        for round in 1...Self.roundLimit {
+            // Triggers that run for rows of one table may write to those of another.
+            var haveContended = false
+            for table in tables {
+                let found =
+                    try round > Self.loudRounds ? ConnectionTriggers.off(db) { try restore(table) } : restore(table)
+                haveContended = haveContended || found
+            }
+            guard haveContended else { break }
+        }
+        try accept()
     }
 
     /// Accepts the writes noted so far: the library wrote to the tables by statements of its own.
@@ -36,26 +47,22 @@ struct TriggerGuard {
         for shape in schema.shapes where shape.isGuarded { try TouchedTable(shape).clear(db) }
     }
 
-    private func restore(_ table: RecordTable) throws {
-        let touched = TouchedTable(table.shape)
-        for round in 1...Self.roundLimit {
-            let changed = try touched.all(db).compactMap { key, row -> Touched? in
-                let found = try table.rowAsItIs(db, key)
-                return found == row ? nil : Touched(key: key, row: row, found: found)
-            }
-            guard !changed.isEmpty else { break }
-            let contending = try ConnectionTriggers.off(db) { try write(changed, table) }
-            guard !contending.isEmpty else { break }
-            if round < Self.roundLimit {
-                try giveWay(contending, table)
-            } else {
-                try ConnectionTriggers.off(db) {
-                    try giveWay(contending, table)
-                    for row in changed where !contending.contains(row) { _ = try put(row.row, at: row.key, table) }
-                }
-            }
-        }
-        try touched.clear(db)
+    /// Puts a table's rows to rights. Returns whether some contended: then rows are quarantined, and what is left to be
+    /// put to rights is seen by another call.
+    private func restore(_ table: RecordTable) throws -> Bool {
+        let changed = try touched(table).filter { $0.row != $0.found }
+        guard !changed.isEmpty else { return false }
+        let contending = try ConnectionTriggers.off(db) { try write(changed, table) }
+        let resolver = UniqueResolver(db: db, table: table)
+        for row in contending { try giveWay(row, table, resolver) }
+        if !contending.isEmpty { _ = try resolver.resolve() }
+        return !contending.isEmpty
+    }
+
+    /// The rows that were written in this transaction.
+    private func touched(_ table: RecordTable) throws -> [Touched] {
+        try TouchedTable(table.shape).all(db)
+            .map { key, row in Touched(key: key, row: row, found: try table.rowAsItIs(db, key)) }
     }
 
     /// Writes rows as they should be. Returns those in whose way others stand; then all that were in the way of another
@@ -72,19 +79,43 @@ struct TriggerGuard {
         return contending
     }
 
-    /// Quarantines rows that contend for a unique value with one that a trigger has made room for. They leave the table
-    /// as any row does, so that a search index follows. A row whose key is no record's id is on this device only: it
-    /// cannot be quarantined, and stays as the app's trigger has made it.
-    private func giveWay(_ contending: [Touched], _ table: RecordTable) throws {
-        for touched in contending {
-            guard let row = touched.row, let id = table.shape.recordID(touched.key) else {
-                try table.noteIntended(db, touched.key, touched.found)
-                continue
-            }
-            try table.deleteRow(db, touched.key)
-            try table.quarantineContender(db, touched.key, id, row)
+    /// Quarantines a row that contends for a unique value with one that a trigger has made room for. It leaves the
+    /// table as any row does, so that a search index follows. A row whose key is no record's id cannot be quarantined,
+    /// and one with an unseen write keeps its place until that is compared: the other row gives way to them.
+    private func giveWay(_ contending: Touched, _ table: RecordTable, _ resolver: UniqueResolver) throws {
+        let id = table.shape.recordID(contending.key)
+        guard let row = contending.row, try id.map(resolver.isUncompared) ?? true else {
+            return try quarantine(contending, table)
         }
-        _ = try UniqueResolver(db: db, table: table).resolve()
+        let others = try ConnectionTriggers.off(db) { try obstacles(to: contending, row, table) }
+        for other in others { try quarantine(other, table) }
+        if try !others.isEmpty && ConnectionTriggers.off(db, { try put(row, at: contending.key, table) }) { return }
+        // It stays as the app's trigger has made it, or is kept off the table if that has deleted it.
+        if contending.found == nil { return try quarantine(contending, table) }
+        try table.noteIntended(db, contending.key, contending.found)
+    }
+
+    private func quarantine(_ touched: Touched, _ table: RecordTable) throws {
+        guard let row = touched.row, let id = table.shape.recordID(touched.key) else { return }
+        try table.deleteRow(db, touched.key)
+        try table.quarantineContender(db, touched.key, id, row)
+    }
+
+    /// The rows without which a row finds its place: one of them if that is enough, or else all of them.
+    private func obstacles(to contending: Touched, _ row: [Cell], _ table: RecordTable) throws -> [Touched] {
+        let resolver = UniqueResolver(db: db, table: table)
+        let others = try touched(table).filter { other in
+            guard other.row != nil, other.found != nil, let id = table.shape.recordID(other.key) else { return false }
+            return try other.key != contending.key && !resolver.isUncompared(id)
+        }
+        for obstacles in others.map({ [$0] }) + [others] where !obstacles.isEmpty {
+            try db.execute(sql: "SAVEPOINT tidemark_guard")
+            for other in obstacles { try table.deleteRow(db, other.key) }
+            let fits = try put(row, at: contending.key, table)
+            try db.execute(sql: "ROLLBACK TO tidemark_guard; RELEASE tidemark_guard")
+            if fits { return obstacles }
+        }
+        return []
     }
 
     /// Puts a row to rights; `false` where another one stands in its way.

@@ -212,16 +212,11 @@ struct UncapturedScan {
         try table.writeShadow(db, key, shadow)
     }
 
-    /// Rows that other rows keep out of the table. One of which neither the manifest nor a shadow knows was written
-    /// before the table was captured, or before it was captured again.
     private func visitQuarantined(_ manifests: [Scope: SeenManifest]) throws {
-        for row in try QuarantinedRow.all(db, shape.name) {
-            guard let scope = Scope(row.scope), let id = RecordID(row.record), let key = shape.key(of: id) else {
-                continue
+        for (scope, manifest) in manifests {
+            for record in try QuarantinedRow.records(db, shape.name, scope) {
+                if let id = RecordID(record) { try manifest.see(id) }
             }
-            let known = try manifests[scope]?.see(id)
-            guard known == nil, !row.isLeaving, try table.shadow(db, key) == nil else { continue }
-            try infer(newKind, scope, id, hash: nil)
         }
     }
 

@@ -18,15 +18,8 @@ struct UniqueResolver {
 
     /// Returns how many quarantined rows found their place.
     func resolve() throws -> Int {
-        var (placed, hasTakenBack) = try scan()
-        // A row that takes its place back may have evicted rows with smaller ids, some of them for nothing.
-        if hasTakenBack { placed += try scan().placed }
-        return placed
-    }
-
-    private func scan() throws -> (placed: Int, hasTakenBack: Bool) {
         let shape = table.shape
-        var (placed, hasTakenBack) = (0, false)
+        var placed = 0
         var last: Quarantined?
         // Losers that are evicted have larger ids than the winner, so they come up later in the same scan.
         while let quarantined = try next(after: last) {
@@ -44,15 +37,13 @@ struct UniqueResolver {
                 try editQuarantined(id, key, quarantined.scope)
                 try QuarantinedRow.remove(db, shape.name, quarantined.record, quarantined.scope)
             case .due:
-                let takesBack = try hasLostPlace(id, key, quarantined.scope)
-                guard try place(id, key, cells, quarantined.scope, takesBack: takesBack) else { continue }
-                hasTakenBack = hasTakenBack || takesBack
+                guard try place(id, key, cells, quarantined.scope) else { continue }
                 try forgetNamesake(id, key)
                 try QuarantinedRow.remove(db, shape.name, quarantined.record, quarantined.scope)
                 placed += 1
             }
         }
-        return (placed, hasTakenBack)
+        return placed
     }
 
     /// The app made the record anew meanwhile: its row is newer than the quarantined one, and an edit of that where a
@@ -105,32 +96,22 @@ struct UniqueResolver {
 
     /// Whether the record's row holds a write that no trigger saw, and that is no edit yet. It waits in the row's own
     /// scope, or in the one that the row moves from.
-    private func isUncompared(_ id: RecordID) throws -> Bool {
+    func isUncompared(_ id: RecordID) throws -> Bool {
         let shape = table.shape
         guard let key = shape.key(of: id), let cells = try table.row(db, key) else { return false }
         let origin = try table.shadow(db, key)?.scope.flatMap(Scope.init)
-        return try [shape.scope(ofKey: key, cells), origin].contains { try isUncompared(id, in: $0) }
+        return try [shape.scope(ofKey: key, cells), origin].compactMap { $0 }.contains { scope in
+            try Inferred.entry(db, scope, shape.name, id.text) != nil
+        }
     }
 
-    private func isUncompared(_ id: RecordID, in scope: Scope?) throws -> Bool {
-        try scope.map { try Inferred.entry(db, $0, table.shape.name, id.text) != nil } ?? false
-    }
-
-    /// Whether a row with an unseen write has lost its place: a trigger of the app's made room for another row
-    /// (``TriggerGuard``). It takes the place back, and keeps it until the write is compared.
-    private func hasLostPlace(_ id: RecordID, _ key: [Cell], _ scope: String) throws -> Bool {
-        try table.shape.isGuarded && table.shadow(db, key) == nil && isUncompared(id, in: Scope(scope))
-    }
-
-    private func place(
-        _ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String, takesBack: Bool
-    ) throws -> Bool {
+    private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String) throws -> Bool {
         guard let refusal = try attempt(key, cells) else { return true }
         var reason = refusal
         if refusal.isUniqueViolation {
             // A candidate with a smaller id stays: either it wins, or a partial index does not hold it at all. A
             // candidate that is evicted for nothing comes up later in the same scan and finds its place again.
-            let candidates = try self.candidates(key, cells).filter { takesBack || id < $0.id }
+            let candidates = try self.candidates(key, cells).filter { id < $0.id }
             if !candidates.isEmpty, try !candidates.contains(where: { try isUncompared($0.id) }) {
                 try db.execute(sql: "SAVEPOINT tidemark_unique")
                 for candidate in candidates { try evict(candidate) }
@@ -183,7 +164,7 @@ struct UniqueResolver {
         let shape = table.shape
         var candidates: [Candidate] = []
         for unique in shape.uniques.dropFirst() {
-            // Without a generated column's part a few rows too many are found: they find their places again.
+            // Without a generated column's part a few rows too many are found, which costs nothing.
             let parts = unique.parts.compactMap { part -> (name: String, collation: String)? in
                 guard let name = part.column, shape.columns.contains(where: { $0.name == name }) else { return nil }
                 return (name, part.collation)

@@ -100,10 +100,6 @@ struct RowCounting {
                 }
             } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {
                 continue
-            } else if let scope = Scope(row.scope),
-                try Inferred.entry(db, scope, shape.name, row.record)?.kind.isNew == true
-            {
-                continue
             } else {
                 base += 1
             }
@@ -146,8 +142,7 @@ struct RowCounting {
                 continue
             }
             if !isHere {
-                // Another row may keep it out of the table.
-                if try !QuarantinedRow.exists(db, shape.name, entry.record) { unseen.deletes += 1 }
+                unseen.deletes += 1
             } else if entry.awaitsConfirmation {
                 unseen.stalled += 1
             } else {
@@ -169,7 +164,7 @@ struct RowCounting {
         unseen.outgoing = try Inferred.countSeeds(db, shape.name)
         guard unseen.outgoing > 0 else { return unseen }
         let edited = try editedSeeds()
-        unseen.outgoing -= try edited.count + quarantinedSeeds()
+        unseen.outgoing -= edited.count
         unseen.known -= edited.count { $0.state == .known }
         return unseen
     }
@@ -179,16 +174,6 @@ struct RowCounting {
     func markedSeeds() throws -> Int {
         guard try Inferred.isAnySeed(db, shape.name) else { return 0 }
         return try editedSeeds().count { $0.mark != nil }
-    }
-
-    /// The rows of the first capture that other rows keep out of the table, without those that were edited since.
-    private func quarantinedSeeds() throws -> Int {
-        try Set(QuarantinedRow.all(db, shape.name).map(\.record)).count { record in
-            guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), try table.row(db, key) == nil else {
-                return false
-            }
-            return try Inferred.isSeed(db, shape.name, record) && table.shadowHead(db, key) == nil
-        }
     }
 
     private func editedSeeds() throws -> [Shadow] {

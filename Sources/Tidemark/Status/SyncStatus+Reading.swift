@@ -53,12 +53,14 @@ extension SyncStatus {
     /// Tables that only another engine on this file names are counted too: their rows are in the file.
     private mutating func countRows(_ db: Database, _ schema: SyncSchema?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
-            guard try FileTable.exists(name, db) else {
+            let known = schema?[name]
+            // What a table is was looked at when the schema was read.
+            guard try known == nil ? FileTable.exists(name, db) : FileTable.isListed(name, db) else {
                 missingTables.append(name)
                 continue
             }
             guard try ShadowTable.exists(db, of: name),
-                let shape = try schema?[name] ?? TableSchema.supported(db, table: name, rule: rule)
+                let shape = try known ?? TableSchema.supported(db, table: name, rule: rule)
             else { continue }
             let counting = RowCounting(db: db, shape: shape)
             tables[name] = try counting.rows()

@@ -110,12 +110,10 @@ enum Inferred {
             .first(db, [.text(entity), .integer(kind.rawValue)]) { Int($0.integer(0)) } ?? 0
     }
 
-    /// Rows of the first capture that were edited since, or that another row keeps out of the table.
+    /// Rows of the first capture that were edited since.
     static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Entry] {
-        let edited = try ShadowTable(shape).keys(db).compactMap { shape.recordID($0)?.text }
-        let quarantined = try QuarantinedRow.records(db, shape.name, scope)
-        return try (edited + Set(quarantined).subtracting(edited).sorted()).compactMap { record in
-            let entry = try Self.entry(db, scope, shape.name, record)
+        try ShadowTable(shape).keys(db).compactMap(shape.recordID).compactMap { id in
+            let entry = try Self.entry(db, scope, shape.name, id.text)
             return entry?.kind == .seed ? entry : nil
         }
     }

@@ -61,6 +61,7 @@ struct UncapturedContentionTests {
             let rows = try #require(try await device.engine(scopes: ["w:a"]).status().tables["item"])
             #expect(try await device.count("item") == rows.total)
         }
+        #expect(try await device.items() == ["i2 a t", "i8 b t", "i9 b t"])
         if meanwhile == "captured again" {
             let names = try await device.rows(
                 "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'")
