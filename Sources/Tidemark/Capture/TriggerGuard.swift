@@ -13,9 +13,9 @@ struct TriggerGuard {
     let db: Database
     let schema: SyncSchema
 
-    /// How often rows are put to rights in one transaction, at most, and how often with the app's triggers on: those
-    /// that change a row whenever another one is written would go on for ever.
-    private static let (roundLimit, loudRounds) = (16, 2)
+    /// How often a table's rows are put to rights in one transaction, at most: each time some find no place and are
+    /// quarantined, which makes room for others.
+    private static let roundLimit = 16
 
     /// A row that a trigger has changed.
     private struct Touched: Hashable {
@@ -28,16 +28,8 @@ struct TriggerGuard {
 
     /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
-        let tables = schema.shapes.filter(\.isGuarded).map { RecordTable($0) }
-        for round in 1...Self.roundLimit {
-            // Triggers that run for rows of one table may write to those of another.
-            var haveContended = false
-            for table in tables {
-                let found =
-                    try round > Self.loudRounds ? ConnectionTriggers.off(db) { try restore(table) } : restore(table)
-                haveContended = haveContended || found
-            }
-            guard haveContended else { break }
+        for shape in schema.shapes where shape.isGuarded {
+            try ConnectionTriggers.off(db) { try restore(RecordTable(shape)) }
         }
         try accept()
     }
@@ -47,16 +39,17 @@ struct TriggerGuard {
         for shape in schema.shapes where shape.isGuarded { try TouchedTable(shape).clear(db) }
     }
 
-    /// Puts a table's rows to rights. Returns whether some contended: then rows are quarantined, and what is left to be
-    /// put to rights is seen by another call.
-    private func restore(_ table: RecordTable) throws -> Bool {
-        let changed = try touched(table).filter { $0.row != $0.found }
-        guard !changed.isEmpty else { return false }
-        let contending = try ConnectionTriggers.off(db) { try write(changed, table) }
+    private func restore(_ table: RecordTable) throws {
         let resolver = UniqueResolver(db: db, table: table)
-        for row in contending { try giveWay(row, table, resolver) }
-        if !contending.isEmpty { _ = try resolver.resolve() }
-        return !contending.isEmpty
+        var haveContended = false
+        for _ in 0..<Self.roundLimit {
+            let changed = try touched(table).filter { $0.row != $0.found }
+            let contending = try changed.isEmpty ? [] : write(changed, table)
+            guard !contending.isEmpty else { break }
+            for row in contending { try giveWay(row, table, resolver) }
+            haveContended = true
+        }
+        if haveContended { _ = try resolver.resolve() }
     }
 
     /// The rows that were written in this transaction.
@@ -71,25 +64,26 @@ struct TriggerGuard {
         let inTheWay = try changed.filter { try !put($0.row, at: $0.key, table) }
         guard !inTheWay.isEmpty else { return [] }
         // Rows of which a trigger has made room for each other: all of them give way first.
-        try db.execute(sql: "SAVEPOINT tidemark_guard")
-        for row in inTheWay { try table.deleteRow(db, row.key) }
-        let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
-        if !contending.isEmpty { try db.execute(sql: "ROLLBACK TO tidemark_guard") }
-        try db.execute(sql: "RELEASE tidemark_guard")
+        var contending: [Touched] = []
+        try db.inSavepoint {
+            for row in inTheWay { try table.deleteRow(db, row.key) }
+            contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
+            return contending.isEmpty ? .commit : .rollback
+        }
         return contending
     }
 
-    /// Quarantines a row that contends for a unique value with one that a trigger has made room for. It leaves the
-    /// table as any row does, so that a search index follows. A row whose key is no record's id cannot be quarantined,
-    /// and one with an unseen write keeps its place until that is compared: the other row gives way to them.
+    /// Quarantines a row that contends for a unique value with one that a trigger has made room for. A row whose key is
+    /// no record's id cannot be quarantined, and one with an unseen write keeps its place until that is compared: the
+    /// other row gives way to them.
     private func giveWay(_ contending: Touched, _ table: RecordTable, _ resolver: UniqueResolver) throws {
         let id = table.shape.recordID(contending.key)
         guard let row = contending.row, try id.map(resolver.isUncompared) ?? true else {
             return try quarantine(contending, table)
         }
-        let others = try ConnectionTriggers.off(db) { try obstacles(to: contending, row, table) }
+        let others = try obstacles(to: contending.key, row, table, resolver)
         for other in others { try quarantine(other, table) }
-        if try !others.isEmpty && ConnectionTriggers.off(db, { try put(row, at: contending.key, table) }) { return }
+        if try !others.isEmpty && put(row, at: contending.key, table) { return }
         // It stays as the app's trigger has made it, or is kept off the table if that has deleted it.
         if contending.found == nil { return try quarantine(contending, table) }
         try table.noteIntended(db, contending.key, contending.found)
@@ -101,18 +95,24 @@ struct TriggerGuard {
         try table.quarantineContender(db, touched.key, id, row)
     }
 
-    /// The rows without which a row finds its place: one of them if that is enough, or else all of them.
-    private func obstacles(to contending: Touched, _ row: [Cell], _ table: RecordTable) throws -> [Touched] {
-        let resolver = UniqueResolver(db: db, table: table)
+    /// The rows of this transaction without which a row finds its place: one that holds a value of the row, or all that
+    /// hold one, or else any one, since some indexes do not tell their values.
+    private func obstacles(
+        to key: [Cell], _ row: [Cell], _ table: RecordTable, _ resolver: UniqueResolver
+    ) throws -> [Touched] {
         let others = try touched(table).filter { other in
             guard other.row != nil, other.found != nil, let id = table.shape.recordID(other.key) else { return false }
-            return try other.key != contending.key && !resolver.isUncompared(id)
+            return try other.key != key && !resolver.isUncompared(id)
         }
-        for obstacles in others.map({ [$0] }) + [others] where !obstacles.isEmpty {
-            try db.execute(sql: "SAVEPOINT tidemark_guard")
-            for other in obstacles { try table.deleteRow(db, other.key) }
-            let fits = try put(row, at: contending.key, table)
-            try db.execute(sql: "ROLLBACK TO tidemark_guard; RELEASE tidemark_guard")
+        let holding = Set(try resolver.candidates(key, row).map(\.key))
+        let (likely, rest) = (others.filter { holding.contains($0.key) }, others.filter { !holding.contains($0.key) })
+        for obstacles in likely.map({ [$0] }) + [likely] + rest.map({ [$0] }) where !obstacles.isEmpty {
+            var fits = false
+            try db.inSavepoint {
+                for other in obstacles { try table.deleteRow(db, other.key) }
+                fits = try put(row, at: key, table)
+                return .rollback
+            }
             if fits { return obstacles }
         }
         return []

@@ -154,13 +154,13 @@ struct UniqueResolver {
         return refusal
     }
 
-    private struct Candidate {
+    struct Candidate {
         var id: RecordID
         var key: [Cell]
     }
 
     /// The visible rows that hold one of the unique values.
-    private func candidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
+    func candidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
         let shape = table.shape
         var candidates: [Candidate] = []
         for unique in shape.uniques.dropFirst() {

@@ -41,53 +41,6 @@ struct TriggerUniqueValueTests {
         }
     }
 
-    @Test("a row that gives way leaves the app's search index too, so that its next row can have that one's number")
-    func searchIndex() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let search = """
-            CREATE VIRTUAL TABLE search USING fts5(usr, content='addr', content_rowid='rowid');
-            CREATE TRIGGER search_insert AFTER INSERT ON addr
-            BEGIN INSERT INTO search(rowid, usr) VALUES (NEW.rowid, NEW.usr); END;
-            CREATE TRIGGER search_delete AFTER DELETE ON addr
-            BEGIN INSERT INTO search(search, rowid, usr) VALUES ('delete', OLD.rowid, OLD.usr); END;
-            """
-        let first = try await Device(schema + search, tables: ["addr"], server: server, in: directory, name: "first")
-        let second = try await Device(schema + search, tables: ["addr"], server: server, in: directory, name: "second")
-        try await first.sql("INSERT INTO addr (id, usr, def) VALUES ('2', 'u', 1)")
-        try await second.sql("INSERT INTO addr (id, usr, def) VALUES ('3', 'u', 1)")
-        for device in [first, second, first, second] { try await device.sync() }
-        for device in [first, second] {
-            #expect(try await device.rows(all) == [#""2"|1"#])
-            #expect(try await device.rows("SELECT count(*) FROM search WHERE search MATCH 'u'") == ["1"])
-            try await device.sql("INSERT INTO search(search) VALUES ('integrity-check')")
-        }
-    }
-
-    @Test("triggers that run for a row that gives way leave the rows of another synced table as the server has them")
-    func otherTable() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let counted = """
-            CREATE TABLE person (id TEXT PRIMARY KEY, defaults INTEGER);
-            CREATE TRIGGER counted AFTER DELETE ON addr
-            BEGIN UPDATE person SET defaults = defaults - 1 WHERE id = OLD.usr; END;
-            """
-        let tables = ["person", "addr"]
-        let first = try await Device(schema + counted, tables: tables, server: server, in: directory, name: "first")
-        let second = try await Device(schema + counted, tables: tables, server: server, in: directory, name: "second")
-        try await first.sql("INSERT INTO person VALUES ('u', 7)")
-        for device in [first, second] { try await device.sync() }
-        try await first.sql("INSERT INTO addr (id, usr, def) VALUES ('2', 'u', 1)")
-        try await second.sql("INSERT INTO addr (id, usr, def) VALUES ('3', 'u', 1)")
-        for device in [first, second, first, second] { try await device.sync() }
-        for device in [first, second] {
-            #expect(try await device.rows("SELECT defaults FROM person") == ["7"])
-            #expect(try await device.count("tidemark_touched_person") == 0)
-            #expect(try await device.engine().verify().isClean)
-        }
-    }
-
     @Test(
         "a row whose key is no record id keeps its value, and the server's row is quarantined (I13)",
         arguments: ["", "BEGIN DELETE FROM addr WHERE usr = NEW.usr AND id <> NEW.id AND def = 1; END"])
