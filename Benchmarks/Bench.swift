@@ -73,6 +73,7 @@ struct Bench {
     func transfer() async throws {
         var up: [Double] = []
         var down: [Double] = []
+        var read: [Double] = []
         var plain: [Double] = []
         for _ in 0..<Self.rounds {
             try await inDirectory { directory in
@@ -84,13 +85,21 @@ struct Bench {
                 up.append(try await seconds { _ = try await sender.syncNow() })
                 let baseline = try device("plain.sqlite", in: directory)
                 plain.append(try await seconds { try upsertInPages(baseline) })
-                let receiver = try engine(try device("b.sqlite", in: directory), server)
+                let second = try device("b.sqlite", in: directory)
+                let receiver = try engine(second, server)
                 down.append(try await seconds { _ = try await receiver.syncNow() })
+                // A pull that was driven by the records' machines would do this too (decision 14).
+                read.append(
+                    try await seconds {
+                        let found = try await second.read { db in try RecordMachines(db).all(db, rowLimit: rows) }
+                        precondition(found.machines.count == rows)
+                    })
             }
         }
         report("push from a device's tables into the log", rows, median(up))
         report("upsert in pages of 1000, plain SQLite", rows, median(plain))
         report("pull from the log into a device's tables", rows, median(down), against: median(plain))
+        report("read the state of each record", rows, median(read))
     }
 
     // MARK: What rows cost that are older than their capture

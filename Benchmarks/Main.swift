@@ -19,7 +19,6 @@ struct Benchmarks {
         print("\(rows) rows of about 290 bytes; medians of \(Bench.rounds) rounds\n")
         try await bench.capture()
         try await bench.transfer()
-        try await bench.machines()
         try await bench.standing()
         try await bench.waits()
         try await bench.fields()

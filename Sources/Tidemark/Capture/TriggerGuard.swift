@@ -18,7 +18,7 @@ struct TriggerGuard {
     private static let roundLimit = 16
 
     /// A row that a trigger has changed.
-    private struct Touched: Hashable {
+    private struct Touched {
         var key: [Cell]
         /// As it should be; `nil` stands for none.
         var row: [Cell]?

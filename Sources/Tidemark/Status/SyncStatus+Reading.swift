@@ -54,7 +54,7 @@ extension SyncStatus {
     private mutating func countRows(_ db: Database, _ schema: SyncSchema?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
             let known = schema?[name]
-            // What a table is was looked at when the schema was read.
+            // A table of the schema is known to be an ordinary one.
             guard try known == nil ? FileTable.exists(name, db) : FileTable.isListed(name, db) else {
                 missingTables.append(name)
                 continue
