@@ -34,8 +34,8 @@ enum Affinity: Hashable, Sendable {
 // MARK: - What a column keeps
 
 extension Affinity {
-    /// Returns the value that a new row gets from a default that is NULL, a plain integer or a plain text; `nil` for any
-    /// other default, which SQLite has to work out.
+    /// Returns the value that a new row gets from a default that is NULL, a plain integer or a plain text; `nil` for
+    /// any other default, which SQLite has to work out.
     func plainDefault(_ expression: String) -> Cell? {
         if expression.uppercased() == "NULL" { return .null }
         if let value = Int64(expression) {
