@@ -54,13 +54,13 @@ let package = Package(
         .target(name: "TidemarkCore", dependencies: ["TidemarkWire"]),
 
         // One call of SQLite's that Swift cannot make.
-        .target(name: "CTriggerSwitch", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
+        .target(name: "CConnectionSwitch", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
         // SQLite's session extension, where the library has it.
         .target(name: "CSessions", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
         .target(
             name: "Tidemark",
             dependencies: [
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "CSessions",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CConnectionSwitch", "CSessions",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]

@@ -1,5 +1,4 @@
 import GRDB
-import GRDBSQLite
 import TidemarkCore
 import TidemarkWire
 
@@ -22,7 +21,7 @@ struct ApplyTransaction: Sendable {
     /// How many finished operations are worth a block of the history.
     var leastBlock = Int.max
 
-    /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
+    /// Runs on the writer, outside any transaction.
     func run(_ db: Database) throws -> Applier.Outcome {
         if let page = answer.page { try check(page) }
         do { return try commit(db) } catch is DifferenceMismatch {
@@ -44,8 +43,7 @@ struct ApplyTransaction: Sendable {
         if all { try OutboxHistory.packOthers(db, scope, than: lanes, least: leastBlock) }
     }
 
-    /// After each switch of the foreign keys SQLite compiles all statements of the connection anew, the app's own too:
-    /// an answer that leaves the app's tables alone goes without.
+    /// An answer that leaves the app's tables alone goes without the turn of a switch (``ConnectionSwitch``).
     private func commit(_ db: Database) throws -> Applier.Outcome {
         if answer.isQuiet {
             do { return try db.committed { try applyAnswer($0, mayWriteRows: false) } } catch is RowsToWrite {}
@@ -95,12 +93,7 @@ struct ApplyTransaction: Sendable {
     static func withoutForeignKeys(
         _ db: Database, _ body: () throws -> Applier.Outcome
     ) throws -> Applier.Outcome {
-        let wasOn = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
-        // GRDB refuses statements of a suspended database and of a cancelled task, the switch itself after it has taken
-        // effect; and the app's keys must be guarded again even then.
-        defer { if wasOn { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
-        if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
-        return try db.committed { _ in try body() }
+        try ConnectionSwitch.foreignKeys.off(db) { try db.committed { _ in try body() } }
     }
 }
 

@@ -87,6 +87,12 @@ struct OrphanReplay {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         let row = try table.row(db, key)
         let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
+        if row == nil, edit.entry.kind != .delete, edit.entry.kind != .departure,
+            let shadow = try table.shadow(db, key),
+            try QuarantinedRow.edited(db, shape, edit.id, shadow, shadow.scope ?? scope.name) != nil
+        {
+            return "The record was edited since, and is quarantined."
+        }
         let since = try editedSince(edit, row)
         if edit.entry.kind.isSuperseded(by: since) { return nil }
         let isElsewhere = row != nil && !isHere
@@ -124,7 +130,7 @@ struct OrphanReplay {
             if let cells { try table.writeRow(db, key, cells) } else { try table.deleteRow(db, key) }
         }
         // The rows that a foreign key's action changes have to be captured.
-        let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
+        let hasActions = try ConnectionSwitch.foreignKeys.isOn(db)
         guard schema.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
         guard cells != row else { return }
         var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)

@@ -8,16 +8,18 @@ struct Rewriting {
     let shape: TableSchema
     let record: String
     let key: [Cell]
+    let scope: Scope
 
     /// `nil` where the record is not one of the table's.
     ///
     /// - Parameter record: its id, or the text of a key that cannot be one.
-    init?(_ db: Database, _ shape: TableSchema?, record: String) {
+    init?(_ db: Database, _ shape: TableSchema?, record: String, in scope: Scope) {
         guard let shape, let key = KeyText.key(of: record, in: shape) else { return nil }
         self.db = db
         self.shape = shape
         self.record = record
         self.key = key
+        self.scope = scope
     }
 
     /// Refuses values for columns that the table does not have, or that say which record it is.
@@ -47,10 +49,15 @@ struct Rewriting {
             ).execute(key + columns.map { Cell($0.value) })
             return
         }
+        let shown = "Record \(KeyText.shown(record)) of '\(shape.name)'"
+        if let reason = try QuarantinedRow.reason(db, of: RecordName(entity: shape.name, record: record)) {
+            throw SyncError(
+                .recordGone, "\(shown) is quarantined: \(reason)",
+                hint: "Make room for its row, and decide once it is in its table again.")
+        }
         guard let whole else {
             throw SyncError(
-                .recordGone,
-                "Record \(KeyText.shown(record)) of '\(shape.name)' is deleted, and what it was is not known here.",
+                .recordGone, "\(shown) is deleted, and what it was is not known here.",
                 hint: "Insert the record again.")
         }
         let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }
@@ -64,7 +71,10 @@ struct Rewriting {
     func edits() throws -> [String: Value]? {
         let table = RecordTable(shape)
         guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return [:] }
-        guard let row = try table.row(db, key) else { return nil }
+        let quarantined = try shape.recordID(key).flatMap { id in
+            try QuarantinedRow.edited(db, shape, id, shadow, shadow.scope ?? scope.name)
+        }
+        guard let row = try table.row(db, key) ?? quarantined else { return nil }
         // The shadow of an edited record that was deleted elsewhere meanwhile still holds the row that was edited.
         let edited = shape.data.indices.filter { row[$0] != shadow.cells[$0] }
         return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
@@ -77,7 +87,7 @@ extension Conflict {
     /// Carries out a decision, as a new edit where one is needed, and notes it in the list.
     func resolve(with resolution: Resolution, _ db: Database, _ schema: SyncSchema) throws {
         guard var conflict = try Conflicts.one(db, id) else { return }
-        let rewriting = Rewriting(db, schema[conflict.entity], record: conflict.record)
+        let rewriting = Rewriting(db, schema[conflict.entity], record: conflict.record, in: conflict.scope)
         // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
         let later = try rewriting.map { try $0.edits() } ?? [:]
         switch resolution {

@@ -1,4 +1,3 @@
-import CTriggerSwitch
 import GRDB
 import TidemarkWire
 
@@ -29,7 +28,7 @@ struct TriggerGuard {
     /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
         for shape in schema.shapes where shape.isGuarded {
-            try ConnectionTriggers.off(db) { try restore(RecordTable(shape)) }
+            try ConnectionSwitch.triggers.off(db) { try restore(RecordTable(shape)) }
         }
         try accept()
     }
@@ -128,15 +127,22 @@ struct TriggerGuard {
 }
 
 extension CaptureSuppression {
+    /// Runs without foreign keys: their actions would go uncaptured, and a row that gives way would take its children
+    /// with it.
+    ///
     /// - Parameter schema: the tables whose rows are put to rights after the app's triggers have fired.
     static func whileApplying(_ db: Database, _ schema: SyncSchema, _ body: () throws -> Void) throws {
-        try raise(db)
-        // The suppression goes with the transaction, where the body fails for good and everything is rolled back.
-        let result = Result {
-            try body()
-            try TriggerGuard(db: db, schema: schema).restore()
+        try ConnectionSwitch.foreignKeys.off(db) {
+            try raise(db)
+            let guarding = TriggerGuard(db: db, schema: schema)
+            let result = Result {
+                try body()
+                try guarding.restore()
+            }
+            // The transaction may go on after a failure, but not with what was noted until then.
+            if case .failure = result { try guarding.accept() }
+            try lower(db)
+            try result.get()
         }
-        try lower(db)
-        try result.get()
     }
 }

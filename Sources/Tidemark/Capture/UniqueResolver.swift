@@ -149,7 +149,7 @@ struct UniqueResolver {
     /// Returns the schema's own refusal of a row, without the app's triggers.
     private func trial(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
         try db.execute(sql: "SAVEPOINT tidemark_trial")
-        let refusal = try ConnectionTriggers.off(db) { try write(key, cells) }
+        let refusal = try ConnectionSwitch.triggers.off(db) { try write(key, cells) }
         try db.execute(sql: "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial")
         return refusal
     }

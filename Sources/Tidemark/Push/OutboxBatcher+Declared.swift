@@ -26,7 +26,7 @@ extension OutboxBatcher {
             return true
         }
         try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, current)
-        try restore(table, key, id, serverRow, over: current, owner: shadow.scope)
+        try restore(table, key, id, serverRow, shadow)
         return true
     }
 
@@ -51,10 +51,16 @@ extension OutboxBatcher {
                     result: cell.value))
         }
         guard !fields.isEmpty else { return }
-        do {
-            try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, restored) }
-        } catch let error as DatabaseError where error.refusesRow { return }
-        guard !isMove else { return }
+        guard !isMove else {
+            // A row that finds no place as it should be keeps what was written, since the move still needs it here.
+            do {
+                try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, restored) }
+            } catch let error as DatabaseError where error.refusesRow {}
+            return
+        }
+        try CaptureSuppression.whileApplying(db, schema) {
+            try table.writeOrQuarantine(db, key, id, restored, scope: shadow.scope ?? scope.scope.name)
+        }
         try Conflicts.add(
             db,
             Conflict(
@@ -87,26 +93,21 @@ extension OutboxBatcher {
         }
     }
 
-    /// The row is the server's again at once.
+    /// The row is the server's again at once. One that the server does not have stays as long as a foreign key of the
+    /// app's schema keeps it; then the refused edit can be discarded.
     private func restore(
-        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, over current: [Cell]?,
-        owner: String?
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, _ shadow: Shadow
     ) throws {
         if let serverRow {
-            do {
-                try CaptureSuppression.whileApplying(db, schema) { try table.writeRow(db, key, serverRow) }
-            } catch let error as DatabaseError where error.refusesRow {
-                // Others stand in its way now; it finds its place as any row of the server's does.
-                if current != nil {
-                    try CaptureSuppression.whileApplying(db, schema) { try table.attemptDelete(db, key) }
-                }
-                try QuarantinedRow.put(
-                    db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: serverRow,
-                    reason: error.refusal, contends: true)
+            // Where others stand in its way now, it finds its place as any row of the server's does.
+            try CaptureSuppression.whileApplying(db, schema) {
+                try table.writeOrQuarantine(db, key, id, serverRow, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
             try table.attemptDelete(db, key)
+            guard try table.row(db, key) == nil else { return try table.unmark(db, key) }
+            try QuarantinedRow.removeEdited(db, table.shape, id, shadow, scope.scope)
         }
         try table.dropShadow(db, key)
     }

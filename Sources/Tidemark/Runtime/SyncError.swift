@@ -59,7 +59,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let schemaUnsupported = Code("schema_unsupported")
         /// A question about a record of which nothing is known on this device.
         public static let recordUnknown = Code("record_unknown")
-        /// A decision about a record that is deleted, of which too little is known to make it anew.
+        /// A decision about a record that is deleted, of which too little is known to make it anew, or whose row is
+        /// quarantined.
         public static let recordGone = Code("record_gone")
         /// The engine was disconnected, and sends nothing any more.
         public static let engineDisconnected = Code("engine_disconnected")

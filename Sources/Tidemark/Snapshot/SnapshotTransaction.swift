@@ -101,7 +101,7 @@ struct SnapshotTransaction: Sendable {
             $0.hasTriggers || $0.isGuarded || !$0.attachments.isEmpty
         }
         if isAny || isTemporary == true { return try body() }
-        try ConnectionTriggers.off(db, body)
+        try ConnectionSwitch.triggers.off(db, body)
     }
 
     private func finish(_ db: Database, _ record: ScopeRecord) throws {

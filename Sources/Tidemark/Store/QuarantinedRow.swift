@@ -40,6 +40,26 @@ enum QuarantinedRow {
         return entry.cells
     }
 
+    /// Returns the row of an edited record that the schema keeps off the table; `nil` where there is none, or the app
+    /// has deleted it.
+    static func edited(
+        _ db: Database, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow?, _ scope: String
+    ) throws -> [Cell]? {
+        guard let shadow, !shadow.isGone else { return nil }
+        return try cells(db, shape, id, scope)
+    }
+
+    /// Removes that row: the record is no more.
+    ///
+    /// - Parameter scope: the one that has the record, where its shadow names none.
+    static func removeEdited(
+        _ db: Database, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow, _ scope: Scope
+    ) throws {
+        let place = shadow.scope ?? shadow.routingScope ?? scope.name
+        guard try edited(db, shape, id, shadow, place) != nil else { return }
+        try remove(db, shape.name, id.text, place)
+    }
+
     /// Whether any scope has the record here, off the table.
     static func exists(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 LIMIT 1")
@@ -235,9 +255,13 @@ enum QuarantinedRow {
 
 extension RecordTable {
     /// Writes a record's row, with what was edited here. A row that the app's schema refuses is quarantined: its old
-    /// row would pass for an edit.
+    /// row would pass for an edit. A row that was quarantined before is so no more.
     func writeOrQuarantine(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
-        do { try writeRow(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
+        do {
+            try writeRow(db, key, cells)
+            guard try QuarantinedRow.cells(db, shape, id, scope) != nil else { return }
+            try QuarantinedRow.remove(db, shape.name, id.text, scope)
+        } catch let error as DatabaseError where error.refusesRow {
             try attemptDelete(db, key)
             try quarantineEdits(db, key)
             try QuarantinedRow.put(

@@ -64,14 +64,21 @@ struct RecordTable {
             isGone = db.changesCount > 0
         } catch let error as DatabaseError where error.refusesRow {}
         if try !isGone && rowAsItIs(db, key) != nil {
-            try ConnectionTriggers.off(db) { try Query(db, sql.rowDelete).execute(key) }
+            try ConnectionSwitch.triggers.off(db) { try Query(db, sql.rowDelete).execute(key) }
         }
         try noteIntended(db, key, nil)
     }
 
-    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device.
+    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device. One that is
+    /// deferred would say so only where the transaction commits.
     func attemptDelete(_ db: Database, _ key: [Cell]) throws {
-        do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+        guard try ConnectionSwitch.foreignKeys.isOn(db) else {
+            do { return try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow { return }
+        }
+        try db.inSavepoint {
+            do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+            return db.hasUnresolvedForeignKeys ? .rollback : .commit
+        }
     }
 
     /// A trigger of the app's may skip the row, and the server's stands all the same.
@@ -80,7 +87,7 @@ struct RecordTable {
         defer { upsert.reset() }
         try upsert.execute(key + cells)
         if db.changesCount == 0, try rowAsItIs(db, key) != cells {
-            try ConnectionTriggers.off(db) { try Query(db, sql.rowUpsert).execute(key + cells) }
+            try ConnectionSwitch.triggers.off(db) { try Query(db, sql.rowUpsert).execute(key + cells) }
         }
         try noteIntended(db, key, cells)
     }

@@ -41,6 +41,26 @@ extension ConflictTests {
         }
     }
 
+    @Test("Manual: a conflict of a record that is quarantined with a later edit waits for its decision")
+    func quarantined() async throws {
+        let pair = try await Pair.beforeConflict()
+        let engine = try pair.there.engine()
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first)
+        // It cannot be sent, so that it is still there when another record takes the slug.
+        try await pair.there.sql("UPDATE note SET slug = 's', body = CAST(x'ff' AS TEXT)")
+        try await engine.syncNow()
+        _ = try await pair.server.commit(to: Device.scope) { $0.upsert("note", id: "a", ["slug": "s"]) }
+        try await engine.syncNow()
+        #expect(try await pair.there.rows("SELECT id FROM note") == [#""a""#])
+        await #expect(throws: (any Error).self) { try await engine.resolve(conflict, with: .keepMine) }
+        #expect(try await engine.conflicts().contains { $0.isOpen })
+        try await pair.there.sql("UPDATE note SET slug = NULL WHERE id = 'a'")
+        try await engine.syncNow()
+        try await engine.resolve(conflict, with: .keepMine)
+        #expect(try await pair.there.rows("SELECT title, slug FROM note WHERE id = 'n'") == [#""b"|"s""#])
+    }
+
     @Test("Manual: a handler decides in the same sync; one that answers nothing or throws leaves it in the list")
     func handler() async throws {
         struct NotNow: Error {}

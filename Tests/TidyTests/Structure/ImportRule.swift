@@ -27,10 +27,10 @@ enum ImportRule {
             "TidemarkGzip": ["CZlib"],
             "TidemarkBrotli": ["CBrotli"],
             "TidemarkSpawning": ["Foundation"],
-            "CTriggerSwitch": [],
+            "CConnectionSwitch": [],
             "CSessions": [],
             "Tidemark": sqlite.union([
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "CSessions", "Foundation",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CConnectionSwitch", "CSessions", "Foundation",
                 "FoundationNetworking", "Observation",
             ]),
             "TidemarkMetrics": ["Tidemark", "CoreMetrics"],

@@ -1,0 +1,48 @@
+import CConnectionSwitch
+import GRDB
+import GRDBSQLite
+
+/// What a connection can do without for a while. After each turn SQLite compiles all statements of the connection anew,
+/// the app's own too.
+enum ConnectionSwitch {
+    case triggers
+    /// Whether foreign keys are enforced, and their actions run. `PRAGMA foreign_keys` does nothing inside a
+    /// transaction; this switch turns there too.
+    case foreignKeys
+
+    /// Runs with the switch off, where it is not off already.
+    func off<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
+        let wasOn = try set(db, to: 0)
+        let result = Swift.Result { try body() }
+        if wasOn { _ = try set(db, to: 1) }
+        return try result.get()
+    }
+
+    func isOn(_ db: Database) throws -> Bool { try set(db, to: -1) }
+
+    /// Returns whether it was on.
+    ///
+    /// - Parameter state: 1 is on, 0 off, and -1 leaves the switch as it is.
+    private func set(_ db: Database, to state: CInt) throws -> Bool {
+        var was: CInt = 0
+        let code = tidemark_switch(UnsafeMutableRawPointer(db.sqliteConnection), option, state, &was)
+        guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        return was != 0
+    }
+
+    private var option: tidemark_option {
+        switch self {
+        case .triggers: TIDEMARK_TRIGGERS
+        case .foreignKeys: TIDEMARK_FOREIGN_KEYS
+        }
+    }
+}
+
+extension Database {
+    /// Whether a deferred foreign key would fail the commit.
+    var hasUnresolvedForeignKeys: Bool {
+        var (current, highest): (CInt, CInt) = (0, 0)
+        sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        return current != 0
+    }
+}

@@ -1,0 +1,226 @@
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+/// The library writes to the app's tables without their foreign keys, in whichever transaction.
+@Suite("A row that gives way to another one takes no child with it (I2, I13)")
+struct GivingWayTests {
+    private static let actions = ["CASCADE", "RESTRICT", "SET NULL", "NO ACTION DEFERRABLE INITIALLY DEFERRED"]
+
+    /// What a sync brings to both sides: items with a unique slug, and a part of each.
+    private struct World {
+        let server: SyncServer
+        let here: Device
+        let there: Device
+
+        init(
+            _ action: String = "CASCADE", trigger: String = "", _ entities: [EntityDeclaration] = [],
+            rules: [EntityRule] = []
+        ) async throws {
+            let directory = try TestDirectory()
+            server = try Device.server(in: directory, entities: entities, rules: rules)
+            let schema = """
+                CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, slug TEXT UNIQUE);
+                CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item(id) ON DELETE \(action));
+                \(trigger)
+                """
+            here = try await Device(schema, tables: ["item", "part"], server: server, in: directory, name: "here")
+            there = try await Device(schema, tables: ["item", "part"], server: server, in: directory, name: "there")
+            _ = try await server.commit(to: Device.scope) {
+                $0.upsert("item", id: "i5", ["title": "t", "slug": "five"])
+                $0.upsert("item", id: "i6", ["title": "t", "slug": "six"])
+                $0.upsert("part", id: "p5", ["item": "i5"])
+                $0.upsert("part", id: "p6", ["item": "i6"])
+            }
+            try await here.sync()
+        }
+
+        /// An edit that cannot be sent is refused here, while other records are edited.
+        func refuse(_ others: String) async throws -> RejectedOperation {
+            try await here.sql("UPDATE item SET slug = 'new', title = CAST(x'ff' AS TEXT) WHERE id = 'i5'; \(others)")
+            try await here.sync()
+            return try #require(try await here.engine().rejectedOperations().first)
+        }
+
+        /// No part was lost on the way, here or elsewhere, and none was edited.
+        func expectParts(_ expected: [String] = ["p5 i5", "p6 i6"]) async throws {
+            let parts = "SELECT id || ' ' || coalesce(item, '-') FROM part ORDER BY id"
+            #expect(try await here.rows(parts) == expected.map { "\"\($0)\"" })
+            #expect(try await here.count("tidemark_shadow_part") == 0)
+            try await Device.sync(here, there, here)
+            #expect(try await there.rows(parts) == expected.map { "\"\($0)\"" })
+            #expect(try await here.engine().verify().isClean)
+        }
+    }
+
+    @Test("where an edit that was discarded has left its value to another row", arguments: actions)
+    func discarded(action: String) async throws {
+        let world = try await World(action)
+        let refused = try await world.refuse("UPDATE item SET slug = 'five' WHERE id = 'i6'")
+        try await world.here.engine().discard(refused)
+        #expect(try await world.here.rows("SELECT id, slug FROM item") == [#""i6"|"five""#])
+        #expect(try await world.here.engine().status().quarantined == 1)
+        try await world.here.sql("UPDATE item SET slug = 'six' WHERE id = 'i6'")
+        try await world.expectParts()
+        #expect(
+            try await world.here.rows("SELECT id, title, slug FROM item ORDER BY id")
+                == [#""i5"|"t"|"five""#, #""i6"|"t"|"six""#])
+    }
+
+    @Test("where an edit of a table that only comes down is undone", arguments: actions)
+    func pulled(action: String) async throws {
+        let world = try await World(action, [.state("item", direction: .pull)])
+        try await world.here.sql(
+            "UPDATE item SET slug = NULL WHERE id = 'i5'; UPDATE item SET slug = 'five' WHERE id = 'i6'")
+        try await world.here.sync()
+        try await world.expectParts()
+        #expect(
+            try await world.here.rows("SELECT id, slug FROM item ORDER BY id") == [#""i5"|"five""#, #""i6"|"six""#])
+    }
+
+    @Test("where a field that only the server writes is put back", arguments: actions)
+    func serverField(action: String) async throws {
+        let world = try await World(action, [.state("item", serverFields: ["slug"])])
+        try await world.here.sql(
+            "UPDATE item SET slug = NULL WHERE id = 'i5'; UPDATE item SET slug = 'five' WHERE id = 'i6'")
+        try await world.here.sync()
+        try await world.expectParts()
+        #expect(
+            try await world.here.rows("SELECT id, slug FROM item ORDER BY id") == [#""i5"|"five""#, #""i6"|"six""#])
+    }
+
+    @Test("and a child that is put back while its parent is away stays in its table", arguments: actions)
+    func childOfQuarantined(action: String) async throws {
+        let world = try await World(action, [.state("part", direction: .pull)])
+        _ = try await world.server.commit(to: Device.scope) { $0.upsert("item", id: "i1", ["slug": "five"]) }
+        try await world.here.sync()
+        #expect(try await world.here.engine().status().quarantined == 1)
+        try await world.here.sql("UPDATE part SET item = 'i6' WHERE id = 'p5'")
+        try await world.here.sync()
+        try await world.expectParts()
+        #expect(try await world.here.engine().status().quarantined == 1)
+    }
+
+    @Test("and the word on an older refused insert of its record deletes no child of it")
+    func olderInsert() async throws {
+        let world = try await World(
+            rules: [
+                EntityRule("item") { edit in
+                    edit.proposed["title"] == "bad" ? .reject(code: "title_bad", detail: "Bad.") : .accept
+                }
+            ])
+        try await world.here.sql("INSERT INTO item (id, title) VALUES ('i7', 'bad')")
+        try await world.here.sync()
+        let refused = try #require(try await world.here.engine().rejectedOperations().first)
+        _ = try await world.server.commit(to: Device.scope) {
+            $0.upsert("item", id: "i7", ["title": "t", "slug": "seven"])
+            $0.upsert("part", id: "p7", ["item": "i7"])
+        }
+        try await world.here.sync()
+        _ = try await world.server.commit(to: Device.scope) { $0.upsert("item", id: "i1", ["slug": "seven"]) }
+        try await world.here.sync()
+        #expect(try await world.here.engine().status().quarantined == 1)
+        try await world.here.engine().discard(refused)
+        try await world.expectParts(["p5 i5", "p6 i6", "p7 i7"])
+    }
+
+    @Test("and one that was quarantined with an edit is so no more where the edit is discarded and it fits again")
+    func fitsAgain() async throws {
+        let world = try await World()
+        let refused = try await world.refuse("UPDATE item SET slug = 'five' WHERE id = 'i6'")
+        _ = try await world.server.commit(to: Device.scope) { $0.upsert("item", id: "i1", ["slug": "new"]) }
+        try await world.here.sync()
+        #expect(try await world.here.engine().status().quarantined == 1)
+        try await world.here.sql("UPDATE item SET slug = NULL WHERE id = 'i6'")
+        try await world.here.engine().discard(refused)
+        #expect(try await world.here.engine().status().quarantined == 0)
+        try await world.expectParts()
+        #expect(try await world.here.rows("SELECT slug FROM item WHERE id = 'i5'") == [#""five""#])
+    }
+
+    @Test("an insert that may not travel stays on the device where a deferred foreign key holds it")
+    func deferredKey() async throws {
+        let world = try await World(
+            "NO ACTION DEFERRABLE INITIALLY DEFERRED", [.state("item", direction: .pull)])
+        try await world.here.sql(
+            "INSERT INTO item (id, title) VALUES ('i9', 'mine'); INSERT INTO part VALUES ('p9', 'i9')")
+        try await world.here.sync()
+        let refused = try #require(try await world.here.engine().rejectedOperations().first)
+        #expect(refused.record == "i9")
+        #expect(try await world.here.count("item") == 3)
+        try await world.there.sync()
+        #expect(try await world.there.count("part") == 3)
+        await #expect(throws: DatabaseError.self) { try await world.here.engine().discard(refused) }
+        try await world.here.sql("DELETE FROM part WHERE id = 'p9'")
+        try await world.here.engine().discard(refused)
+        #expect(try await world.here.count("item") == 2)
+        try await world.here.sync()
+        try await world.expectParts()
+    }
+
+    @Test("an insert that was discarded while it was quarantined does not come back")
+    func quarantinedInsert() async throws {
+        let world = try await World()
+        try await world.here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's')")
+        _ = try await world.server.commit(to: Device.scope) { $0.upsert("item", id: "i1", ["slug": "s"]) }
+        try await world.here.sync()
+        #expect(try await world.here.engine().status().quarantined == 1)
+        let refused = try #require(try await world.here.engine().rejectedOperations().first)
+        try await world.here.engine().discard(refused)
+        #expect(try await world.here.engine().status().quarantined == 0)
+        try await world.here.sql("UPDATE item SET slug = NULL WHERE id = 'i1'")
+        try await world.expectParts()
+        #expect(try await world.here.count("item") == 3)
+    }
+
+    @Test("where a trigger of the app's has made room for a row", arguments: actions)
+    func trigger(action: String) async throws {
+        let world = try await World(
+            action,
+            trigger: """
+                CREATE TRIGGER room BEFORE UPDATE OF slug ON item
+                BEGIN UPDATE item SET slug = NULL WHERE slug = NEW.slug AND id <> NEW.id; END;
+                """)
+        let refused = try await world.refuse("UPDATE item SET slug = 'five' WHERE id = 'i6'")
+        try await world.here.engine().discard(refused)
+        #expect(try await world.here.rows("SELECT id, slug FROM item") == [#""i5"|"five""#])
+        #expect(try await world.here.engine().status().quarantined == 1)
+        for shape in try await world.here.installed().shapes where shape.isGuarded {
+            #expect(try await world.here.count("tidemark_touched_\(shape.name)") == 0)
+        }
+        try await world.here.sql("UPDATE item SET slug = 'other' WHERE id = 'i5'")
+        try await world.expectParts()
+    }
+
+    @Test("where writes that nobody saw are discarded", arguments: actions)
+    func inferred(action: String) async throws {
+        let world = try await World(action)
+        // More of them than are taken for the user's without a question.
+        try await world.here.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(UncapturedScan.updateBound))
+            INSERT INTO item (id, title) SELECT 'j' || i, 't' FROM n
+            """)
+        try await world.here.sync()
+        for name in try await world.here.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'")
+        {
+            try await world.here.sql("DROP TRIGGER \(name)")
+        }
+        try await world.here.sql(
+            """
+            UPDATE item SET title = 'unseen'; UPDATE item SET slug = NULL WHERE id = 'i5';
+            UPDATE item SET slug = 'five' WHERE id = 'i6'
+            """)
+        try await world.here.sync()
+        #expect(try await world.here.engine().inferredEdits().map(\.updates) == [UncapturedScan.updateBound + 2])
+        try await world.here.engine().discardInferredEdits()
+        try await world.expectParts()
+        #expect(
+            try await world.here.rows("SELECT id, slug FROM item WHERE id < 'j' ORDER BY id")
+                == [#""i5"|"five""#, #""i6"|"six""#])
+    }
+}
