@@ -104,15 +104,22 @@ extension Applier {
             return true
         }
         manifest.look(entry.entity, id)
-        let row = try table.records.row(db, key)
-        // A row whose move was captured since belongs to this scope until the move is sent.
-        let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isOwnRow(table, key) } ?? false
         let unseen = Unseen(
-            entry: entry, table: table, id: id, key: key, current: isHere ? row : nil,
+            entry: entry, table: table, id: id, key: key, current: try current(table, id, key),
             unfetched: try Backfills.columns(db, scope, table.shape), isEvent: declared(entry.entity).kind == .events)
         let waits = try resolve(unseen, server, isBelowFloor: isBelowFloor)
         try Inferred.compared(db, entry, waits: waits)
         return true
+    }
+
+    /// Returns the row that an unseen write has left in this scope, in the table or kept off it with its edits.
+    private func current(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> [Cell]? {
+        let (records, shape) = (table.records, table.shape)
+        // A row whose move was captured since belongs to this scope until the move is sent.
+        if let row = try records.row(db, key), try shape.scope(ofKey: key, row) == scope || isOwnRow(table, key) {
+            return row
+        }
+        return try QuarantinedRow.edited(db, shape, id, records.shadow(db, key), scope.name)
     }
 
     struct Unseen {

@@ -24,8 +24,9 @@ extension OutboxBatcher {
 
     /// Returns the row on screen, or the one that would be there if the schema took it.
     func shown(_ row: [Cell]?, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
-        guard row == nil, !shadow.isGone else { return row }
-        return try QuarantinedRow.cells(db, shape, id, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
+        try row
+            ?? QuarantinedRow.edited(
+                db, shape, id, shadow, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
     }
 
     func ownership(

@@ -126,8 +126,8 @@ struct RuleChange: Sendable {
             case .constant(let scope): scope.name
             case .column: shadow.scope ?? shadow.routingScope
             }
-        guard let scope, !shadow.isGone, let id = shape.recordID(key) else { return nil }
-        return try QuarantinedRow.cells(db, shape, id, scope)
+        guard let scope, let id = shape.recordID(key) else { return nil }
+        return try QuarantinedRow.edited(db, shape, id, shadow, scope)
     }
 }
 

@@ -79,7 +79,7 @@ struct TableRemoval {
         guard let shadow = try table.shadow(db, key), let id = shape.recordID(key) else { return }
         let owner = shape.isScopedByColumn ? shadow.scope : scope.name
         let quarantined = owner ?? shadow.routingScope ?? scope.name
-        let current = try table.row(db, key) ?? (shadow.isGone ? nil : QuarantinedRow.cells(db, shape, id, quarantined))
+        let current = try table.row(db, key) ?? QuarantinedRow.edited(db, shape, id, shadow, quarantined)
         if isStaying(key, current ?? shadow.cells) { return }
         let place = current.flatMap { shape.scope(ofKey: key, $0) }
         if owner == scope.name {

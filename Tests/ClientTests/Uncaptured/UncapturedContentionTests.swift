@@ -1,3 +1,4 @@
+import GRDB
 import Testing
 import TidemarkWire
 
@@ -74,6 +75,32 @@ struct UncapturedContentionTests {
         #expect(held["i9"]?["slug"] == (meanwhile == "edited" ? "edited" : nil))
         try await device.sync(["w:a", "w:b"])
         #expect(try await device.items() == ["i1 a t", "i2 a t", "i8 b t"])
+    }
+
+    @Test("a row that was written unseen, edited in sight and then quarantined is not taken for deleted")
+    func quarantinedEdit() async throws {
+        let world = try MultiScopeWorld()
+        let (device, other) = (
+            try await world.device("device", scopes: ["w:a"]), try await world.device("other", scopes: ["w:a"])
+        )
+        try await other.sql("INSERT INTO item(id, w, title) VALUES ('i9', 'a', 't')")
+        try await Device.sync(other, device)
+        try await device.writer.write { db in
+            try ConnectionSwitch.triggers.off(db) { try db.execute(sql: "UPDATE item SET title = 'unseen'") }
+            // It cannot be sent, so that it waits here, with the unseen title as its base.
+            try db.execute(sql: "UPDATE item SET slug = 's', note = CAST(x'ff' AS TEXT)")
+        }
+        try await other.sql("INSERT INTO item(id, w, title, slug) VALUES ('i1', 'a', 'theirs', 's')")
+        try await Device.sync(other, device)
+        #expect(try await device.items() == ["i1 a theirs"])
+        let names = try await device.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'")
+        for name in names { try await device.sql("DROP TRIGGER \(name)") }
+        try await device.sync()
+        #expect(try await world.held("w:a")["i9"]?["title"] == "t")
+        try await other.sql("UPDATE item SET slug = NULL WHERE id = 'i1'")
+        try await Device.sync(other, device)
+        #expect(try await device.items() == ["i1 a theirs", "i9 a unseen"])
     }
 
     @Test("an unseen write in a scope that the row is not in keeps nothing out")
