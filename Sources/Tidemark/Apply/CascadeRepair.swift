@@ -42,7 +42,8 @@ struct CascadeRepair {
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            listed += try repairChildren(shape.children, values, sparing: (schema, packed, entry.version ?? .max))
+            listed += try DeleteActions(db: db, scope: scope, now: now)
+                .apply(shape.children, values, sparing: (schema, packed, entry.version ?? .max))
         }
         return (parents, listed)
     }
@@ -62,99 +63,5 @@ struct CascadeRepair {
             while let name = try reader.nextMember() { columns.append((reader.string(name), try reader.readCell())) }
             return columns
         }
-    }
-
-    /// Applies `ON DELETE` to the references to a record that will never exist, as if it had been deleted.
-    func repairChildren(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
-        var values = ByName<Cell>()
-        for (name, value) in fields { values[name] = Cell(value) }
-        for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
-        try repairChildren(shape.children, values, sparing: nil)
-    }
-
-    /// Follows a cascade from each deleted row to its own children, because foreign keys are off here.
-    ///
-    /// - Parameter spared: the tables whose rows are not taken away without a word, and the version of the parent's
-    ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
-    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user has discarded the parent.
-    /// - Returns: how many conflicts were listed.
-    @discardableResult
-    private func repairChildren(
-        _ children: [TableSchema.Child], _ parent: ByName<Cell>,
-        sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
-    ) throws -> Int {
-        var waiting = children.map { ($0, parent) }
-        var listed = 0
-        while let (child, values) = waiting.popLast() {
-            let referred = child.parentColumns.compactMap { values[$0] }
-            guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
-            let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
-            let table = quoted(child.table)
-            let own = try spared.flatMap { spared in
-                try spared.schema[child.table].map {
-                    try OwnRows(
-                        db, $0, spared.packed, scope, now, after: spared.version, where: condition, referred)
-                }
-            }
-            switch child.onDelete.uppercased() {
-            case "CASCADE":
-                let grandchildren = try TableSchema.references(db, to: child.table)
-                let (gone, count) = try cascade(
-                    child.table, condition, referred, own, readsRows: !grandchildren.isEmpty)
-                for row in gone { waiting += grandchildren.map { ($0, row) } }
-                listed += count
-            case "SET NULL":
-                let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
-                try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
-                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
-            case "SET DEFAULT":
-                let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
-                try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
-                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
-            default: continue
-            }
-        }
-        return listed
-    }
-
-    /// Deletes the children, and returns what stood in those that are gone, with the number of conflicts listed.
-    private func cascade(
-        _ table: String, _ condition: String, _ referred: [Cell], _ own: OwnRows?, readsRows: Bool
-    ) throws -> (gone: [ByName<Cell>], listed: Int) {
-        guard let own else {
-            let gone = readsRows ? try rows(table, condition, referred) : []
-            try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
-            // A row that the schema keeps has its own children stay with it.
-            return try gone.isEmpty || rows(table, condition, referred).isEmpty ? (gone, 0) : ([], 0)
-        }
-        var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
-        for row in own.rows {
-            try attempt { try own.delete(row) }
-            listed += try own.list(row)
-            if try own.isGone(row) { gone.append(own.values(row)) }
-        }
-        return (gone, listed)
-    }
-
-    /// Runs the action. If the app's schema forbids it, the reference stays dangling, as it does under RESTRICT.
-    private func attempt(_ action: () throws -> Void) throws {
-        do { try action() } catch let error as DatabaseError where error.refusesRow {}
-    }
-
-    private func attempt(_ sql: String, _ cells: [Cell]) throws { try attempt { try Query(db, sql).execute(cells) } }
-
-    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [ByName<Cell>] {
-        let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }
-        let list = names.map(quoted).joined(separator: ", ")
-        return try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(condition)").rows(db, cells) { row in
-            var values = ByName<Cell>()
-            for (name, cell) in zip(names, row.cells(0..<names.count)) { values[name] = cell }
-            return values
-        }
-    }
-
-    private func fallback(_ table: String, _ column: String) throws -> String {
-        let columns = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { ($0.text(1), $0.optionalText(4)) }
-        return columns.first { $0.0 == column }?.1.map { "(\($0))" } ?? "NULL"
     }
 }

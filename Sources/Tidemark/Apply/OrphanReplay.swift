@@ -89,7 +89,7 @@ struct OrphanReplay {
         let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
         if row == nil, edit.entry.kind != .delete, edit.entry.kind != .departure,
             let shadow = try table.shadow(db, key),
-            try QuarantinedRow.edited(db, shape, edit.id, shadow, shadow.scope ?? scope.name) != nil
+            try QuarantinedRow.edited(db, shape, edit.id, shadow, shadow.place(in: scope)) != nil
         {
             return "The record was edited since, and is quarantined."
         }

@@ -28,46 +28,64 @@ extension RejectedOperation {
         try BlockedEdits(db: db, schema: schema).release()
     }
 
-    /// Edits of one group that never left this device go together, inserts last: other rows of the group may refer to
-    /// them.
+    /// Edits of one group that never left this device go together.
     func discard(_ db: Database, _ schema: SyncSchema) throws {
         let others = try Self.all(db).filter { other in
             guard group != nil, other.group == group, other.id != id else { return false }
             return try other.stored(db)?.isLocal == true
         }
-        for edit in (others + [self]).sorted(by: { !$0.isInsert && $1.isInsert }) { try edit.discardAlone(db, schema) }
+        // One that is undone may change the rows of another one by an action of the schema's.
+        let undone = try ([self] + others).compactMap { edit in try edit.stored(db).map { (edit, $0) } }
+            .map { edit, stored in (edit, stored, try edit.refused(db, schema, record: stored.record)) }
+        for (edit, _, _) in undone { try edit.remove(db) }
+        for (edit, stored, refused) in undone {
+            if !stored.isLocal {
+                try edit.undoSent(db, schema, record: stored.record)
+            } else if let refused {
+                try refused.undo(db, schema, scope: edit.scope)
+            }
+        }
         try BlockedEdits(db: db, schema: schema).release()
     }
 
-    private func discardAlone(_ db: Database, _ schema: SyncSchema) throws {
-        guard let stored = try stored(db) else { return }
-        try remove(db)
-        try undo(db, schema, isLocal: stored.isLocal, record: stored.record)
+    /// A record with an edit that never left this device.
+    fileprivate struct Refused {
+        let table: RecordTable
+        let key: [Cell]
+        let shadow: Shadow
     }
 
-    private func undo(_ db: Database, _ schema: SyncSchema, isLocal: Bool, record: String) throws {
-        guard let rewriting = Rewriting(db, schema[entity], record: record, in: scope) else { return }
+    /// Returns the record of the operation; `nil` where it has no edit any more, or was edited since.
+    private func refused(_ db: Database, _ schema: SyncSchema, record: String) throws -> Refused? {
+        guard let rewriting = Rewriting(db, schema[entity], record: record, in: scope) else { return nil }
         let table = RecordTable(rewriting.shape)
-        guard isLocal else {
-            guard isInsert, try table.row(db, rewriting.key) == nil, try !QuarantinedRow.exists(db, entity, record)
-            else { return }
-            // Children of the record get `ON DELETE` applied, as if it had been deleted.
-            let cascadeRepair = CascadeRepair(db: db, scope: scope, now: wallClockMilliseconds())
-            return try cascadeRepair.repairChildren(of: rewriting.shape, rewriting.key, fields)
-        }
-        guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
-        if shadow.state == .known, let id = rewriting.shape.recordID(rewriting.key) {
+        guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return nil }
+        return Refused(table: table, key: rewriting.key, shadow: shadow)
+    }
+
+    /// Children of an insert that the server refused get `ON DELETE` applied, as if their parent had been deleted.
+    private func undoSent(_ db: Database, _ schema: SyncSchema, record: String) throws {
+        guard isInsert, let rewriting = Rewriting(db, schema[entity], record: record, in: scope),
+            try RecordTable(rewriting.shape).row(db, rewriting.key) == nil,
+            try !QuarantinedRow.exists(db, entity, record)
+        else { return }
+        try DeleteActions(db: db, scope: scope, now: wallClockMilliseconds())
+            .apply(of: rewriting.shape, rewriting.key, fields)
+    }
+}
+
+extension RejectedOperation.Refused {
+    /// Makes the row the server's again, or deletes it where the server has none.
+    fileprivate func undo(_ db: Database, _ schema: SyncSchema, scope: Scope) throws {
+        let id = table.shape.recordID(key)
+        if shadow.state == .known, let id {
             try CaptureSuppression.whileApplying(db, schema) {
-                try table.writeOrQuarantine(
-                    db, rewriting.key, id, shadow.cells, scope: shadow.scope ?? scope.name)
+                try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.place(in: scope))
             }
         } else {
-            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
-            try table.deleteRow(db, rewriting.key)
-            if let id = rewriting.shape.recordID(rewriting.key) {
-                try QuarantinedRow.removeEdited(db, rewriting.shape, id, shadow, scope)
-            }
+            try DeleteActions(db: db, scope: scope, now: wallClockMilliseconds()).delete(table, key)
+            if let id { try QuarantinedRow.removeEdited(db, table.shape, id, shadow, scope) }
         }
-        try table.dropShadow(db, rewriting.key)
+        try table.dropShadow(db, key)
     }
 }

@@ -49,15 +49,14 @@ struct Rewriting {
             ).execute(key + columns.map { Cell($0.value) })
             return
         }
-        let shown = "Record \(KeyText.shown(record)) of '\(shape.name)'"
-        if let reason = try QuarantinedRow.reason(db, of: RecordName(entity: shape.name, record: record)) {
-            throw SyncError(
-                .recordGone, "\(shown) is quarantined: \(reason)",
-                hint: "Make room for its row, and decide once it is in its table again.")
+        if let error = try quarantine() {
+            guard !known.isEmpty else { return }
+            throw error
         }
         guard let whole else {
             throw SyncError(
-                .recordGone, "\(shown) is deleted, and what it was is not known here.",
+                .recordGone,
+                "Record \(KeyText.shown(record)) of '\(shape.name)' is deleted, and what it was is not known here.",
                 hint: "Insert the record again.")
         }
         let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }
@@ -72,7 +71,7 @@ struct Rewriting {
         let table = RecordTable(shape)
         guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return [:] }
         let quarantined = try shape.recordID(key).flatMap { id in
-            try QuarantinedRow.edited(db, shape, id, shadow, shadow.scope ?? scope.name)
+            try QuarantinedRow.edited(db, shape, id, shadow, shadow.place(in: scope))
         }
         guard let row = try table.row(db, key) ?? quarantined else { return nil }
         // The shadow of an edited record that was deleted elsewhere meanwhile still holds the row that was edited.
@@ -80,7 +79,20 @@ struct Rewriting {
         return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
     }
 
-    func delete() throws { try RecordTable(shape).deleteRow(db, key) }
+    /// - Throws: ``SyncError`` where the row is quarantined.
+    func delete() throws {
+        if try RecordTable(shape).row(db, key) == nil, let error = try quarantine() { throw error }
+        try RecordTable(shape).deleteRow(db, key)
+    }
+
+    /// Why nothing can be decided about the record now; `nil` where no row of it is quarantined.
+    private func quarantine() throws -> SyncError? {
+        try QuarantinedRow.reason(db, of: RecordName(entity: shape.name, record: record)).map { reason in
+            SyncError(
+                .recordGone, "Record \(KeyText.shown(record)) of '\(shape.name)' is quarantined: \(reason)",
+                hint: "Make room for its row, and decide once it is in its table again.")
+        }
+    }
 }
 
 extension Conflict {

@@ -93,8 +93,7 @@ extension OutboxBatcher {
         }
     }
 
-    /// The row is the server's again at once. One that the server does not have stays as long as a foreign key of the
-    /// app's schema keeps it; then the refused edit can be discarded.
+    /// The row is the server's again at once.
     private func restore(
         _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, _ shadow: Shadow
     ) throws {
@@ -104,9 +103,7 @@ extension OutboxBatcher {
                 try table.writeOrQuarantine(db, key, id, serverRow, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
-            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
-            try table.attemptDelete(db, key)
-            guard try table.row(db, key) == nil else { return try table.unmark(db, key) }
+            try DeleteActions(db: db, scope: scope.scope, now: now).delete(table, key)
             try QuarantinedRow.removeEdited(db, table.shape, id, shadow, scope.scope)
         }
         try table.dropShadow(db, key)

@@ -24,9 +24,7 @@ extension OutboxBatcher {
 
     /// Returns the row on screen, or the one that would be there if the schema took it.
     func shown(_ row: [Cell]?, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
-        try row
-            ?? QuarantinedRow.edited(
-                db, shape, id, shadow, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
+        try row ?? QuarantinedRow.edited(db, shape, id, shadow, shadow.place(in: scope.scope))
     }
 
     func ownership(

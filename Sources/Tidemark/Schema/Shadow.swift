@@ -35,6 +35,9 @@ struct Shadow: Hashable {
     /// record has edits.
     var isGone = false
 
+    /// By name, the scope that looks after the record; one that its table lies in as a whole is not noted.
+    func place(in scope: Scope) -> String { self.scope ?? routingScope ?? scope.name }
+
     static let deletionBase = ""
     /// The name of a column that is none: see ``seed``.
     static let seedBase = "\u{1}"

@@ -55,7 +55,7 @@ enum QuarantinedRow {
     static func removeEdited(
         _ db: Database, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow, _ scope: Scope
     ) throws {
-        let place = shadow.scope ?? shadow.routingScope ?? scope.name
+        let place = shadow.place(in: scope)
         guard try edited(db, shape, id, shadow, place) != nil else { return }
         try remove(db, shape.name, id.text, place)
     }

@@ -69,16 +69,9 @@ struct RecordTable {
         try noteIntended(db, key, nil)
     }
 
-    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device. One that is
-    /// deferred would say so only where the transaction commits.
+    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device.
     func attemptDelete(_ db: Database, _ key: [Cell]) throws {
-        guard try ConnectionSwitch.foreignKeys.isOn(db) else {
-            do { return try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow { return }
-        }
-        try db.inSavepoint {
-            do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
-            return db.hasUnresolvedForeignKeys ? .rollback : .commit
-        }
+        do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }
 
     /// A trigger of the app's may skip the row, and the server's stands all the same.

@@ -53,7 +53,8 @@ extension ConflictTests {
         _ = try await pair.server.commit(to: Device.scope) { $0.upsert("note", id: "a", ["slug": "s"]) }
         try await engine.syncNow()
         #expect(try await pair.there.rows("SELECT id FROM note") == [#""a""#])
-        await #expect(throws: (any Error).self) { try await engine.resolve(conflict, with: .keepMine) }
+        let error = await #expect(throws: SyncError.self) { try await engine.resolve(conflict, with: .keepMine) }
+        #expect(error?.code == .recordGone)
         #expect(try await engine.conflicts().contains { $0.isOpen })
         try await pair.there.sql("UPDATE note SET slug = NULL WHERE id = 'a'")
         try await engine.syncNow()
