@@ -34,17 +34,22 @@ extension RejectedOperation {
             guard group != nil, other.group == group, other.id != id else { return false }
             return try other.stored(db)?.isLocal == true
         }
-        // One that is undone may change the rows of another one by an action of the schema's.
-        let undone = try ([self] + others).compactMap { edit in try edit.stored(db).map { (edit, $0) } }
-            .map { edit, stored in (edit, stored, try edit.refused(db, schema, record: stored.record)) }
-        for (edit, _, _) in undone { try edit.remove(db) }
-        for (edit, stored, refused) in undone {
-            if !stored.isLocal {
-                try edit.undoSent(db, schema, record: stored.record)
-            } else if let refused {
-                try refused.undo(db, schema, scope: edit.scope)
+        // One that is undone may change the rows of others by an action of the schema's: all are read before, and what
+        // the server has is put back first, so that no insert takes it along.
+        var refused: [Refused] = []
+        var sent: String?
+        for edit in [self] + others {
+            guard let stored = try edit.stored(db) else { continue }
+            if stored.isLocal {
+                if let found = try edit.refused(db, schema, record: stored.record) { refused.append(found) }
+            } else {
+                sent = stored.record
             }
+            try edit.remove(db)
         }
+        for edit in refused where edit.shadow.state == .known { try edit.undo(db, schema) }
+        for edit in refused where edit.shadow.state != .known { try edit.undo(db, schema) }
+        if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
     }
 
@@ -53,6 +58,7 @@ extension RejectedOperation {
         let table: RecordTable
         let key: [Cell]
         let shadow: Shadow
+        let scope: Scope
     }
 
     /// Returns the record of the operation; `nil` where it has no edit any more, or was edited since.
@@ -60,7 +66,7 @@ extension RejectedOperation {
         guard let rewriting = Rewriting(db, schema[entity], record: record, in: scope) else { return nil }
         let table = RecordTable(rewriting.shape)
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return nil }
-        return Refused(table: table, key: rewriting.key, shadow: shadow)
+        return Refused(table: table, key: rewriting.key, shadow: shadow, scope: scope)
     }
 
     /// Children of an insert that the server refused get `ON DELETE` applied, as if their parent had been deleted.
@@ -76,15 +82,13 @@ extension RejectedOperation {
 
 extension RejectedOperation.Refused {
     /// Makes the row the server's again, or deletes it where the server has none.
-    fileprivate func undo(_ db: Database, _ schema: SyncSchema, scope: Scope) throws {
-        let id = table.shape.recordID(key)
-        if shadow.state == .known, let id {
+    fileprivate func undo(_ db: Database, _ schema: SyncSchema) throws {
+        if shadow.state == .known, let id = table.shape.recordID(key) {
             try CaptureSuppression.whileApplying(db, schema) {
                 try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.place(in: scope))
             }
         } else {
-            try DeleteActions(db: db, scope: scope, now: wallClockMilliseconds()).delete(table, key)
-            if let id { try QuarantinedRow.removeEdited(db, table.shape, id, shadow, scope) }
+            try table.undoInsert(db, key, shadow, in: scope, now: wallClockMilliseconds(), schema)
         }
         try table.dropShadow(db, key)
     }

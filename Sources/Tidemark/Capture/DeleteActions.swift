@@ -1,24 +1,39 @@
 import GRDB
 import TidemarkWire
 
-/// The actions that the app's schema names by `ON DELETE`, as edits of this device: they run while foreign keys are off
-/// and capture is on. `RESTRICT` and `NO ACTION` leave a reference dangling.
+/// The actions that the app's schema names by `ON DELETE`, as edits of this device, by statements of the library's:
+/// foreign keys are off, and capture is on. `RESTRICT` and `NO ACTION` leave a reference dangling.
 struct DeleteActions {
     let db: Database
     let scope: Scope
     let now: Int64
 
-    /// Deletes a row that the server does not have and that was refused. Foreign keys are off meanwhile: one that is
-    /// deferred could fail the commit otherwise, and `RESTRICT` keep the row.
-    func delete(_ table: RecordTable, _ key: [Cell]) throws {
+    /// Deletes a row that the server does not have and that was refused. SQLite takes its children along where it can.
+    /// Where a foreign key would keep the row, or a deferred one fail the commit, and where the row is quarantined,
+    /// they are treated as after a delete from elsewhere.
+    func delete(_ table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
         let shape = table.shape
+        if try table.row(db, key) != nil, try deleteNatively(table, key) { return }
         try ConnectionSwitch.foreignKeys.off(db) {
-            guard let row = try table.row(db, key) else { return }
             try table.deleteRow(db, key)
             var values = ByName<Cell>()
             for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
-            try apply(shape.children, values, sparing: nil)
+            _ = try apply(shape.children, values, sparing: nil)
         }
+    }
+
+    /// Returns whether foreign keys are on, and let the row go.
+    private func deleteNatively(_ table: RecordTable, _ key: [Cell]) throws -> Bool {
+        guard try ConnectionSwitch.foreignKeys.isOn(db) else { return false }
+        var isGone = false
+        try db.inSavepoint {
+            do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
+                return .rollback
+            }
+            isGone = !db.hasUnresolvedForeignKeys
+            return isGone ? .commit : .rollback
+        }
+        return isGone
     }
 
     /// Applies them to the references to a record that will never exist, as if it had been deleted.
@@ -26,7 +41,7 @@ struct DeleteActions {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
         for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
-        try ConnectionSwitch.foreignKeys.off(db) { try apply(shape.children, values, sparing: nil) }
+        _ = try ConnectionSwitch.foreignKeys.off(db) { try apply(shape.children, values, sparing: nil) }
     }
 
     /// Follows a cascade from each deleted row to its own children.
@@ -35,7 +50,6 @@ struct DeleteActions {
     ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
     ///   deletion, or has not yet, is listed as a conflict. `nil` where the user has discarded the parent.
     /// - Returns: how many conflicts were listed.
-    @discardableResult
     func apply(
         _ children: [TableSchema.Child], _ parent: ByName<Cell>,
         sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
@@ -45,7 +59,8 @@ struct DeleteActions {
         while let (child, values) = waiting.popLast() {
             let referred = child.parentColumns.compactMap { values[$0] }
             guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
-            let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
+            let condition = zip(child.columns, child.collations).enumerated()
+                .map { "\(quoted($1.0)) = ?\($0 + 1) COLLATE \(quoted($1.1))" }.joined(separator: " AND ")
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
                 try spared.schema[child.table].map {
@@ -113,5 +128,22 @@ struct DeleteActions {
     private func fallback(_ table: String, _ column: String) throws -> String {
         let columns = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { ($0.text(1), $0.optionalText(4)) }
         return columns.first { $0.0 == column }?.1.map { "(\($0))" } ?? "NULL"
+    }
+}
+
+extension RecordTable {
+    /// Deletes the row of a refused edit that the server does not have, also where it is quarantined. Of a record that
+    /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``).
+    func undoInsert(
+        _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema
+    ) throws {
+        let (id, place) = (shape.recordID(key), shadow.place(in: scope))
+        let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
+        if shadow.state == .deleted {
+            try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
+        } else if let row = try row(db, key) ?? quarantined {
+            try DeleteActions(db: db, scope: scope, now: now).delete(self, key, row)
+        }
+        if let id, quarantined != nil { try QuarantinedRow.remove(db, shape.name, id.text, place) }
     }
 }

@@ -103,8 +103,7 @@ extension OutboxBatcher {
                 try table.writeOrQuarantine(db, key, id, serverRow, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
-            try DeleteActions(db: db, scope: scope.scope, now: now).delete(table, key)
-            try QuarantinedRow.removeEdited(db, table.shape, id, shadow, scope.scope)
+            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema)
         }
         try table.dropShadow(db, key)
     }

@@ -1,5 +1,6 @@
 import CConnectionSwitch
 import GRDB
+import GRDBSQLite
 
 /// What a connection can do without for a while. After each turn SQLite compiles all statements of the connection anew,
 /// the app's own too.
@@ -34,5 +35,14 @@ enum ConnectionSwitch {
         case .triggers: TIDEMARK_TRIGGERS
         case .foreignKeys: TIDEMARK_FOREIGN_KEYS
         }
+    }
+}
+
+extension Database {
+    /// Whether a deferred foreign key would fail the commit.
+    var hasUnresolvedForeignKeys: Bool {
+        var (current, highest): (CInt, CInt) = (0, 0)
+        sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        return current != 0
     }
 }

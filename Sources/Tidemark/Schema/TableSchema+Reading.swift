@@ -168,11 +168,14 @@ extension TableSchema {
             }
             for part in parts where part.parent.isSameName(as: parent) {
                 var child =
-                    byID[part.id] ?? Child(table: table, columns: [], parentColumns: [], onDelete: part.onDelete)
+                    byID[part.id]
+                    ?? Child(table: table, columns: [], parentColumns: [], collations: [], onDelete: part.onDelete)
                 // A reference without column names means the parent's key.
                 let implied = key.indices.contains(child.columns.count) ? key[child.columns.count] : ""
                 child.columns.append(part.from)
-                child.parentColumns.append(part.to.isEmpty ? implied : part.to)
+                let column = part.to.isEmpty ? implied : part.to
+                child.parentColumns.append(column)
+                child.collations.append(db.declaredCollation(of: column, in: parent) ?? "BINARY")
                 byID[part.id] = child
             }
             children += byID.sorted { $0.key < $1.key }.map(\.value)

@@ -48,6 +48,8 @@ struct TableSchema: Hashable, Sendable {
         var table: String
         var columns: [String]
         var parentColumns: [String]
+        /// The collations of the parent's columns, by which SQLite compares references.
+        var collations: [String]
         var onDelete: String
     }
 

@@ -49,17 +49,6 @@ enum QuarantinedRow {
         return try cells(db, shape, id, scope)
     }
 
-    /// Removes that row: the record is no more.
-    ///
-    /// - Parameter scope: the one that has the record, where its shadow names none.
-    static func removeEdited(
-        _ db: Database, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow, _ scope: Scope
-    ) throws {
-        let place = shadow.place(in: scope)
-        guard try edited(db, shape, id, shadow, place) != nil else { return }
-        try remove(db, shape.name, id.text, place)
-    }
-
     /// Whether any scope has the record here, off the table.
     static func exists(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 LIMIT 1")

@@ -154,6 +154,42 @@ struct GivingWayTests {
         try await world.expectParts(["p5 i5", "p6 i6", "p9 i9"])
     }
 
+    @Test("a group that is discarded takes nothing along that is below a row which goes back to its place")
+    func subtree() async throws {
+        let directory = try TestDirectory()
+        let schema = """
+            CREATE TABLE folder (id TEXT PRIMARY KEY, name TEXT, parent TEXT REFERENCES folder ON DELETE CASCADE);
+            """
+        let server = try Device.server(in: directory)
+        let here = try await Device(schema, tables: ["folder"], server: server, in: directory, name: "here")
+        try await here.sql("INSERT INTO folder VALUES ('f', 'top', NULL), ('g', 'below', 'f'), ('h', 'lowest', 'g')")
+        let engine = try here.engine()
+        try await engine.syncNow()
+        for named in ["f", "n"] {
+            try await engine.atomically { db in
+                try db.execute(sql: "INSERT INTO folder VALUES ('n', CAST(x'ff' AS TEXT), NULL)")
+                try db.execute(sql: "UPDATE folder SET parent = 'n' WHERE id = 'f'")
+            }
+            try await engine.syncNow()
+            try await engine.discard(
+                try #require(try await engine.rejectedOperations().first { $0.record == named }))
+            try await engine.syncNow()
+            #expect(try await here.rows("SELECT id FROM folder ORDER BY id") == [#""f""#, #""g""#, #""h""#])
+            #expect(try await engine.verify().isClean)
+        }
+    }
+
+    @Test("a child whose column compares otherwise than its parent's goes with its own parent only")
+    func collation() async throws {
+        let world = try await Pair(
+            schema: "CREATE TABLE note (id TEXT PRIMARY KEY, up TEXT COLLATE NOCASE REFERENCES note ON DELETE CASCADE)")
+        try await world.here.sql("INSERT INTO note VALUES ('A', NULL), ('a', NULL), ('c', 'a'), ('d', 'A')")
+        try await Device.sync(world.here, world.there)
+        try await world.there.sql("DELETE FROM note WHERE id = 'A'")
+        try await Device.sync(world.there, world.here)
+        #expect(try await world.here.rows("SELECT id FROM note ORDER BY id") == [#""a""#, #""c""#])
+    }
+
     @Test("a group with a parent and its child is discarded whole, whichever of them is named", arguments: actions)
     func group(action: String) async throws {
         for named in ["i9", "p9"] {
@@ -175,10 +211,11 @@ struct GivingWayTests {
         }
     }
 
-    @Test("an insert that was discarded while it was quarantined does not come back")
+    @Test("an insert that was discarded while it was quarantined does not come back, and its children go with it")
     func quarantinedInsert() async throws {
         let world = try await World()
-        try await world.here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's')")
+        try await world.here.sql(
+            "INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's'); INSERT INTO part VALUES ('p9', 'i9')")
         _ = try await world.server.commit(to: Device.scope) { $0.upsert("item", id: "i1", ["slug": "s"]) }
         try await world.here.sync()
         #expect(try await world.here.engine().status().quarantined == 1)
@@ -186,6 +223,7 @@ struct GivingWayTests {
         try await world.here.engine().discard(refused)
         #expect(try await world.here.engine().status().quarantined == 0)
         try await world.here.sql("UPDATE item SET slug = NULL WHERE id = 'i1'")
+        try await world.here.sync()
         try await world.expectParts()
         #expect(try await world.here.count("item") == 3)
     }
