@@ -35,7 +35,7 @@ extension RejectedOperation {
             return try other.stored(db)?.isLocal == true
         }
         // One that is undone may change the rows of others by an action of the schema's: all are read before, and what
-        // the server has is put back first, so that no insert takes it along.
+        // the server has is put back first, so that no insert takes it along; once more where an insert had its place.
         var refused: [Refused] = []
         var sent: String?
         for edit in [self] + others {
@@ -47,8 +47,9 @@ extension RejectedOperation {
             }
             try edit.remove(db)
         }
-        for edit in refused where edit.shadow.state == .known { try edit.undo(db, schema) }
-        for edit in refused where edit.shadow.state != .known { try edit.undo(db, schema) }
+        for state in [Shadow.State.known, .deleted, .absent, .known] {
+            for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
+        }
         if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
     }

@@ -18,7 +18,7 @@ struct DeleteActions {
             try table.deleteRow(db, key)
             var values = ByName<Cell>()
             for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
-            _ = try apply(shape.children, values, sparing: nil)
+            _ = try apply(to: shape.children, of: shape.name, values, sparing: nil)
         }
     }
 
@@ -27,10 +27,11 @@ struct DeleteActions {
         guard try ConnectionSwitch.foreignKeys.isOn(db) else { return false }
         var isGone = false
         try db.inSavepoint {
-            do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
-                return .rollback
-            }
-            isGone = !db.hasUnresolvedForeignKeys
+            // Not as ``RecordTable/deleteRow(_:_:)`` does: with triggers off nothing of a cascade would be captured.
+            do { try Query(db, table.sql.rowDelete).execute(key) } catch let error as DatabaseError
+                where error.refusesRow
+            { return .rollback }
+            isGone = try table.row(db, key) == nil && !db.hasUnresolvedForeignKeys
             return isGone ? .commit : .rollback
         }
         return isGone
@@ -41,26 +42,32 @@ struct DeleteActions {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
         for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
-        _ = try ConnectionSwitch.foreignKeys.off(db) { try apply(shape.children, values, sparing: nil) }
+        _ = try ConnectionSwitch.foreignKeys.off(db) {
+            try apply(to: shape.children, of: shape.name, values, sparing: nil)
+        }
     }
 
-    /// Follows a cascade from each deleted row to its own children.
+    /// Follows a cascade from each deleted row to its own children. References to what another row holds by now stay.
     ///
-    /// - Parameter spared: the tables whose rows are not taken away without a word, and the version of the parent's
+    /// - Parameters:
+    ///   - parent: the table of the deleted row.
+    ///   - values: that row, by column.
+    ///   - spared: the tables whose rows are not taken away without a word, and the version of the parent's
     ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
     ///   deletion, or has not yet, is listed as a conflict. `nil` where the user has discarded the parent.
     /// - Returns: how many conflicts were listed.
     func apply(
-        _ children: [TableSchema.Child], _ parent: ByName<Cell>,
+        to children: [TableSchema.Child], of parent: String, _ values: ByName<Cell>,
         sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
     ) throws -> Int {
-        var waiting = children.map { ($0, parent) }
+        var waiting = children.map { (child: $0, parent: parent, values: values) }
         var listed = 0
-        while let (child, values) = waiting.popLast() {
+        while let (child, parent, values) = waiting.popLast() {
             let referred = child.parentColumns.compactMap { values[$0] }
             guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
-            let condition = zip(child.columns, child.collations).enumerated()
-                .map { "\(quoted($1.0)) = ?\($0 + 1) COLLATE \(quoted($1.1))" }.joined(separator: " AND ")
+            let isHeld = "SELECT 1 FROM \(quoted(parent)) WHERE \(child.condition(on: child.parentColumns)) LIMIT 1"
+            if try Query(db, isHeld).first(db, referred, { _ in true }) == true { continue }
+            let condition = child.condition(on: child.columns)
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
                 try spared.schema[child.table].map {
@@ -73,7 +80,7 @@ struct DeleteActions {
                 let grandchildren = try TableSchema.references(db, to: child.table)
                 let (gone, count) = try cascade(
                     child.table, condition, referred, own, readsRows: !grandchildren.isEmpty)
-                for row in gone { waiting += grandchildren.map { ($0, row) } }
+                for row in gone { waiting += grandchildren.map { ($0, child.table, row) } }
                 listed += count
             case "SET NULL":
                 let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
@@ -131,6 +138,14 @@ struct DeleteActions {
     }
 }
 
+extension TableSchema.Child {
+    /// SQL for rows that hold what is referred to, its values as parameters.
+    fileprivate func condition(on columns: [String]) -> String {
+        zip(columns, collations).enumerated()
+            .map { "\(quoted($1.0)) = ?\($0 + 1) COLLATE \(quoted($1.1))" }.joined(separator: " AND ")
+    }
+}
+
 extension RecordTable {
     /// Deletes the row of a refused edit that the server does not have, also where it is quarantined. Of a record that
     /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``).
@@ -139,7 +154,9 @@ extension RecordTable {
     ) throws {
         let (id, place) = (shape.recordID(key), shadow.place(in: scope))
         let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
-        if shadow.state == .deleted {
+        // Without a note of the deletion nothing would look after them.
+        let isNoted = try id.map { try DeletedParents(db: db, scope: scope).contains(shape.name, $0) } ?? false
+        if shadow.state == .deleted, isNoted {
             try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
         } else if let row = try row(db, key) ?? quarantined {
             try DeleteActions(db: db, scope: scope, now: now).delete(self, key, row)

@@ -179,6 +179,62 @@ struct GivingWayTests {
         }
     }
 
+    @Test("a group gives each row that the server has its unique value back, whatever held it")
+    func values() async throws {
+        let world = try await World()
+        let engine = try world.here.engine()
+        try await engine.atomically { db in
+            try db.execute(sql: "UPDATE item SET slug = NULL WHERE id = 'i5'")
+            try db.execute(sql: "UPDATE item SET slug = 'five' WHERE id = 'i6'")
+            try db.execute(sql: "UPDATE item SET slug = 'six' WHERE id = 'i5'")
+            try db.execute(sql: "INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), NULL)")
+        }
+        try await engine.syncNow()
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        #expect(
+            try await world.here.rows("SELECT id, slug FROM item ORDER BY id") == [#""i5"|"five""#, #""i6"|"six""#])
+        #expect(try await engine.status().quarantined == 0)
+        try await world.expectParts()
+    }
+
+    @Test("an insert that is discarded takes no child of another record that holds the value referred to")
+    func valueOfAnother() async throws {
+        let schema = """
+            CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, slug TEXT UNIQUE);
+            CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item(slug) ON DELETE CASCADE);
+            """
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let here = try await Device(schema, tables: ["item", "part"], server: server, in: directory, name: "here")
+        try await here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's')")
+        _ = try await server.commit(to: Device.scope) {
+            $0.upsert("item", id: "i1", ["slug": "s"])
+            $0.upsert("part", id: "p1", ["item": "s"])
+        }
+        let engine = try here.engine()
+        try await engine.syncNow()
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        #expect(try await here.rows("SELECT id FROM part") == [#""p1""#])
+        #expect(try await here.count("tidemark_shadow_part") == 0)
+    }
+
+    @Test(
+        "what goes with a discarded insert is captured where a trigger of the app's forbids its delete",
+        arguments: ["RAISE(ABORT, 'not empty')", "RAISE(IGNORE)"])
+    func forbidden(raise: String) async throws {
+        let world = try await World(
+            trigger: "CREATE TRIGGER keep BEFORE DELETE ON item BEGIN SELECT \(raise); END;")
+        try await world.here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), NULL)")
+        try await world.here.sync()
+        try await world.here.sql("UPDATE part SET item = 'i9' WHERE id = 'p5'")
+        try await world.here.sync()
+        let engine = try world.here.engine()
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        #expect(try await world.here.count("item") == 2)
+        try await engine.syncNow()
+        try await world.expectParts(["p6 i6"])
+    }
+
     @Test("a child whose column compares otherwise than its parent's goes with its own parent only")
     func collation() async throws {
         let world = try await Pair(
