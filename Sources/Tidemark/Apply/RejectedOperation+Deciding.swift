@@ -47,8 +47,11 @@ extension RejectedOperation {
             }
             try edit.remove(db)
         }
-        for state in [Shadow.State.known, .deleted, .absent, .known] {
+        for state in [Shadow.State.known, .deleted, .absent] {
             for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
+        }
+        for edit in refused where try edit.shadow.state == .known && edit.table.row(db, edit.key) == nil {
+            try edit.undo(db, schema)
         }
         if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
@@ -76,7 +79,7 @@ extension RejectedOperation {
             try RecordTable(rewriting.shape).row(db, rewriting.key) == nil,
             try !QuarantinedRow.exists(db, entity, record)
         else { return }
-        try DeleteActions(db: db, scope: scope, now: wallClockMilliseconds())
+        try DeleteActions(db: db, schema: schema, scope: scope, now: wallClockMilliseconds())
             .apply(of: rewriting.shape, rewriting.key, fields)
     }
 }

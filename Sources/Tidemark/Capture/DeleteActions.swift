@@ -5,6 +5,7 @@ import TidemarkWire
 /// foreign keys are off, and capture is on. `RESTRICT` and `NO ACTION` leave a reference dangling.
 struct DeleteActions {
     let db: Database
+    let schema: SyncSchema
     let scope: Scope
     let now: Int64
 
@@ -13,11 +14,12 @@ struct DeleteActions {
     /// they are treated as after a delete from elsewhere.
     func delete(_ table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
         let shape = table.shape
-        if try table.row(db, key) != nil, try deleteNatively(table, key) { return }
+        var values = ByName<Cell>()
+        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
+        let isHeld = try shape.children.contains { try isQuarantined(shape.name, $0, $0.referred(in: values)) }
+        if try !isHeld && table.row(db, key) != nil, try deleteNatively(table, key) { return }
         try ConnectionSwitch.foreignKeys.off(db) {
             try table.deleteRow(db, key)
-            var values = ByName<Cell>()
-            for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
             _ = try apply(to: shape.children, of: shape.name, values, sparing: nil)
         }
     }
@@ -63,10 +65,10 @@ struct DeleteActions {
         var waiting = children.map { (child: $0, parent: parent, values: values) }
         var listed = 0
         while let (child, parent, values) = waiting.popLast() {
-            let referred = child.parentColumns.compactMap { values[$0] }
-            guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
+            guard let referred = child.referred(in: values) else { continue }
             let isHeld = "SELECT 1 FROM \(quoted(parent)) WHERE \(child.condition(on: child.parentColumns)) LIMIT 1"
             if try Query(db, isHeld).first(db, referred, { _ in true }) == true { continue }
+            if try isQuarantined(parent, child, referred) { continue }
             let condition = child.condition(on: child.columns)
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
@@ -94,6 +96,19 @@ struct DeleteActions {
             }
         }
         return listed
+    }
+
+    /// Whether a quarantined row of the parent's table holds what the children refer to: they are its own once it has
+    /// its place.
+    private func isQuarantined(_ parent: String, _ child: TableSchema.Child, _ referred: [Cell]?) throws -> Bool {
+        guard let referred, let shape = schema[parent], try !QuarantinedRow.isEmpty(db, shape.name) else {
+            return false
+        }
+        return try QuarantinedRow.rows(db, shape).contains { row in
+            zip(child.parentColumns, referred).allSatisfy { column, cell in
+                shape.dataIndex(column).map { row.cells[$0] == cell } ?? false
+            }
+        }
     }
 
     /// Deletes the children, and returns what stood in those that are gone, with the number of conflicts listed.
@@ -139,6 +154,12 @@ struct DeleteActions {
 }
 
 extension TableSchema.Child {
+    /// The values of a parent that children refer to; `nil` where they cannot.
+    fileprivate func referred(in parent: ByName<Cell>) -> [Cell]? {
+        let referred = parentColumns.compactMap { parent[$0] }
+        return referred.count == columns.count && !referred.contains(.null) ? referred : nil
+    }
+
     /// SQL for rows that hold what is referred to, its values as parameters.
     fileprivate func condition(on columns: [String]) -> String {
         zip(columns, collations).enumerated()
@@ -154,13 +175,11 @@ extension RecordTable {
     ) throws {
         let (id, place) = (shape.recordID(key), shadow.place(in: scope))
         let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
-        // Without a note of the deletion nothing would look after them.
-        let isNoted = try id.map { try DeletedParents(db: db, scope: scope).contains(shape.name, $0) } ?? false
-        if shadow.state == .deleted, isNoted {
+        if let id, quarantined != nil { try QuarantinedRow.remove(db, shape.name, id.text, place) }
+        if shadow.state == .deleted {
             try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
         } else if let row = try row(db, key) ?? quarantined {
-            try DeleteActions(db: db, scope: scope, now: now).delete(self, key, row)
+            try DeleteActions(db: db, schema: schema, scope: scope, now: now).delete(self, key, row)
         }
-        if let id, quarantined != nil { try QuarantinedRow.remove(db, shape.name, id.text, place) }
     }
 }

@@ -30,11 +30,6 @@ struct DeletedParents {
         return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    func contains(_ entity: String, _ id: RecordID) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_cascade WHERE scope = ?1 AND entity = ?2 AND record = ?3")
-            .first(db, [.text(scope.name), .text(entity), .text(id.text)]) { _ in true } ?? false
-    }
-
     func all() throws -> [Entry] {
         try Query(db, "SELECT entity, record, columns, version FROM tidemark_cascade WHERE scope = ?1")
             .rows(db, [.text(scope.name)]) {

@@ -197,8 +197,10 @@ struct GivingWayTests {
         try await world.expectParts()
     }
 
-    @Test("an insert that is discarded takes no child of another record that holds the value referred to")
-    func valueOfAnother() async throws {
+    @Test(
+        "an insert that is discarded takes no child of another record that holds the value referred to",
+        arguments: ["i1", "z1"])
+    func valueOfAnother(other: RecordID) async throws {
         let schema = """
             CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, slug TEXT UNIQUE);
             CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item(slug) ON DELETE CASCADE);
@@ -208,7 +210,7 @@ struct GivingWayTests {
         let here = try await Device(schema, tables: ["item", "part"], server: server, in: directory, name: "here")
         try await here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's')")
         _ = try await server.commit(to: Device.scope) {
-            $0.upsert("item", id: "i1", ["slug": "s"])
+            $0.upsert("item", id: other, ["slug": "s"])
             $0.upsert("part", id: "p1", ["item": "s"])
         }
         let engine = try here.engine()
@@ -216,6 +218,23 @@ struct GivingWayTests {
         try await engine.discard(try #require(try await engine.rejectedOperations().first))
         #expect(try await here.rows("SELECT id FROM part") == [#""p1""#])
         #expect(try await here.count("tidemark_shadow_part") == 0)
+    }
+
+    @Test("an edit that is discarded takes no child of a record that has moved to another scope")
+    func moved() async throws {
+        let world = try MultiScopeWorld()
+        let (here, there) = (try await world.device("here", scopes: ["w:a"]), try await world.device("there"))
+        try await there.sql("INSERT INTO item (id, w) VALUES ('i5', 'a'); INSERT INTO part VALUES ('p5', 'a', 'i5')")
+        try await Device.sync(there, here)
+        try await here.sql("UPDATE item SET title = CAST(x'ff' AS TEXT)")
+        try await here.sync()
+        try await there.sql("UPDATE item SET w = 'b'")
+        try await Device.sync(there, here)
+        let engine = try here.engine()
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        try await Device.sync(here, there)
+        #expect(try await there.count("part") == 1)
+        #expect(try await here.count("part") == 1)
     }
 
     @Test(
