@@ -99,15 +99,17 @@ struct DeleteActions {
     }
 
     /// Whether a quarantined row of the parent's table holds what the children refer to: they are its own once it has
-    /// its place.
+    /// its place. A row of the same key is another scope's of the same record, and not asked for here.
     private func isQuarantined(_ parent: String, _ child: TableSchema.Child, _ referred: [Cell]?) throws -> Bool {
-        guard let referred, let shape = schema[parent], try !QuarantinedRow.isEmpty(db, shape.name) else {
-            return false
+        guard let referred, let shape = schema[parent] else { return false }
+        let indices = child.parentColumns.compactMap(shape.dataIndex)
+        guard indices.count == referred.count, try !QuarantinedRow.isEmpty(db, shape.name) else { return false }
+        let isEqual = child.collations.indices.map { index in
+            "?\(index + 1) = ?\(index + 1 + indices.count) COLLATE \(quoted(child.collations[index]))"
         }
+        let query = try Query(db, "SELECT \(isEqual.joined(separator: " AND "))")
         return try QuarantinedRow.rows(db, shape).contains { row in
-            zip(child.parentColumns, referred).allSatisfy { column, cell in
-                shape.dataIndex(column).map { row.cells[$0] == cell } ?? false
-            }
+            try query.first(db, indices.map { row.cells[$0] } + referred) { $0.integer(0) == 1 } ?? false
         }
     }
 
@@ -169,14 +171,16 @@ extension TableSchema.Child {
 
 extension RecordTable {
     /// Deletes the row of a refused edit that the server does not have, also where it is quarantined. Of a record that
-    /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``).
+    /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``). Of one that
+    /// another scope holds they stay.
     func undoInsert(
         _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema
     ) throws {
         let (id, place) = (shape.recordID(key), shadow.place(in: scope))
         let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
         if let id, quarantined != nil { try QuarantinedRow.remove(db, shape.name, id.text, place) }
-        if shadow.state == .deleted {
+        let isElsewhere = try id.map { try QuarantinedRow.exists(db, shape.name, $0.text) } ?? false
+        if shadow.state == .deleted || isElsewhere {
             try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
         } else if let row = try row(db, key) ?? quarantined {
             try DeleteActions(db: db, schema: schema, scope: scope, now: now).delete(self, key, row)

@@ -202,13 +202,13 @@ struct GivingWayTests {
         arguments: ["i1", "z1"])
     func valueOfAnother(other: RecordID) async throws {
         let schema = """
-            CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, slug TEXT UNIQUE);
+            CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, slug TEXT COLLATE NOCASE UNIQUE);
             CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item(slug) ON DELETE CASCADE);
             """
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
         let here = try await Device(schema, tables: ["item", "part"], server: server, in: directory, name: "here")
-        try await here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 's')")
+        try await here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT), 'S')")
         _ = try await server.commit(to: Device.scope) {
             $0.upsert("item", id: other, ["slug": "s"])
             $0.upsert("part", id: "p1", ["item": "s"])
@@ -218,6 +218,21 @@ struct GivingWayTests {
         try await engine.discard(try #require(try await engine.rejectedOperations().first))
         #expect(try await here.rows("SELECT id FROM part") == [#""p1""#])
         #expect(try await here.count("tidemark_shadow_part") == 0)
+    }
+
+    @Test("an insert that is discarded takes no child of its record in another scope")
+    func otherScope() async throws {
+        let world = try MultiScopeWorld()
+        let (here, there) = (try await world.device("here"), try await world.device("there"))
+        try await here.sql("INSERT INTO item (id, w, title) VALUES ('i9', 'a', CAST(x'ff' AS TEXT))")
+        try await there.sql("INSERT INTO item (id, w) VALUES ('i9', 'b'); INSERT INTO part VALUES ('p9', 'b', 'i9')")
+        try await Device.sync(there, here)
+        let engine = try here.engine()
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        try await Device.sync(here, there)
+        #expect(try await there.count("part") == 1)
+        #expect(try await here.rows("SELECT id, w FROM item") == [#""i9"|"b""#])
+        #expect(try await here.count("part") == 1)
     }
 
     @Test("an edit that is discarded takes no child of a record that has moved to another scope")
