@@ -54,13 +54,13 @@ struct DeleteActions {
     /// - Parameters:
     ///   - parent: the table of the deleted row.
     ///   - values: that row, by column.
-    ///   - spared: the tables whose rows are not taken away without a word, and the version of the parent's
-    ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
-    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user has discarded the parent.
+    ///   - spared: where no row is taken away without a word, the version of the parent's deletion: what cannot travel
+    ///   is on this device alone and stays, and an edit that came to the server after the deletion, or has not yet, is
+    ///   listed as a conflict. `nil` where the user has discarded the parent.
     /// - Returns: how many conflicts were listed.
     func apply(
         to children: [TableSchema.Child], of parent: String, _ values: ByName<Cell>,
-        sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
+        sparing spared: (packed: PackedEdits, version: Version)?
     ) throws -> Int {
         var waiting = children.map { (child: $0, parent: parent, values: values) }
         var listed = 0
@@ -72,7 +72,7 @@ struct DeleteActions {
             let condition = child.condition(on: child.columns)
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
-                try spared.schema[child.table].map {
+                try schema[child.table].map {
                     try OwnRows(
                         db, $0, spared.packed, scope, now, after: spared.version, where: condition, referred)
                 }

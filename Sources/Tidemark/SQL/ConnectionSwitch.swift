@@ -2,8 +2,8 @@ import CConnectionSwitch
 import GRDB
 import GRDBSQLite
 
-/// What a connection can do without for a while. After each turn SQLite compiles all statements of the connection anew,
-/// the app's own too.
+/// A switch turns one of SQLite's features off for a connection, and on again. After each turn SQLite compiles all
+/// statements of the connection anew, the app's own too.
 enum ConnectionSwitch {
     case triggers
     /// Whether foreign keys are enforced, and their actions run. `PRAGMA foreign_keys` does nothing inside a
