@@ -34,9 +34,9 @@ extension RejectedOperation {
             guard group != nil, other.group == group, other.id != id else { return false }
             return try other.stored(db)?.isLocal == true
         }
-        // An action of the schema's may change other rows of the group when an edit is undone: all are read before. Rows
-        // that the server has are put back first, so that no insert takes them along, and once more where an insert had
-        // their place.
+        // An action of the schema's may change other rows of the group when an edit is undone: all are read before.
+        // Rows that the server has are put back first, so that no insert takes them along, and once more where an
+        // insert had their place.
         var refused: [Refused] = []
         var sent: String?
         for edit in [self] + others {
