@@ -212,7 +212,7 @@
 
     extension FileReport.Refusal {
         fileprivate var lines: [String] {
-            var lines = ["refused: \(table) \(record): \(detail) (\(code))"]
+            var lines = ["rejected: \(table) \(record): \(detail) (\(code))"]
             if !hint.isEmpty { lines.append("  hint: \(hint)") }
             if blocked > 0 { lines.append("  it blocks \(blocked.counted("edit"))") }
             return lines

@@ -19,7 +19,8 @@ package struct Backoff: Hashable, Sendable {
     ///   - failures: how many there were in a row, at least 1.
     ///   - failure: the last one's class.
     ///   - jitter: a random number that the caller drew; any value will do.
-    ///   - shortest: what is waited at least, in milliseconds: a breaker's cool-down.
+    ///   - shortest: what is waited at least, in milliseconds, up to two thirds of the longest wait: a breaker's
+    ///     cool-down.
     ///   - longest: what is waited at most, with all that is added.
     package func delay(
         failures: Int, class failure: FailureClass, jitter: UInt64, shortest: Int64 = 0, longest: Int64 = .max

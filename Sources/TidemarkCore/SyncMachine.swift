@@ -64,7 +64,8 @@ package struct SyncMachine: Hashable, Sendable {
 
     package struct Settings: Hashable, Sendable {
         package var backoff = Backoff()
-        /// Failures in a row after which the breaker is open (B12): no wait is shorter than its cool-down then.
+        /// Failures in a row after which the breaker is open (B12): no wait is shorter than its cool-down then, or than
+        /// two thirds of the longest wait where that is less.
         package var failureLimit = 5
         package var coolDownMilliseconds: Int64 = 30_000
         package var tickMilliseconds: Int64 = 30_000

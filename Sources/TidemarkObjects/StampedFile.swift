@@ -147,7 +147,7 @@ struct StampedFile: Sendable {
             let refused = Dictionary(answer.refused.map { (Name($0.entity, $0.id), $0) }, uniquingKeysWith: { $1 })
             for edit in question.edits { try Self.finish(db, edit, refused[Name(edit.entity, edit.id)]) }
             for item in answer.items {
-                // An edit that was made meanwhile lies over what comes.
+                // An edit that was made meanwhile stays above what comes.
                 let edit = try Self.edits(db, "entity = ? AND id = ? AND code IS NULL", [item.entity, item.id.text])
                     .first
                 guard let edit, !question.edits.contains(where: { $0.number == edit.number }) else {

@@ -72,7 +72,7 @@ package struct Operation: Hashable, Sendable {
 
 extension Operation {
     /// The members that are sealed with the operation, without braces and without its key: what a device stores
-    /// before the first send and never rewrites.
+    /// before the first send.
     package func sealedMembers() -> [UInt8] { members { $0.raw(fields.bytes) } }
 
     /// The canonical form: two sendings of one key with the same form are the same operation, whatever order a sender

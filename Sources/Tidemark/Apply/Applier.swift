@@ -223,7 +223,7 @@ final class Applier {
     /// Applies an array of changes; one that names a snapshot's rows also notes which those are.
     func applyChanges(_ changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
         let hasKnownVersions = try !KnownVersions.isEmpty(db, scope)
-        // A replayed edit may lie over a row that has no shadow yet (`overlayReplayed`).
+        // A replayed edit may be of a row that has no shadow yet (`overlayReplayed`).
         let isOverlaid = try isReplaying.get()
         for table in tables.values {
             try table.begin(db, mayBePlain: !hasKnownVersions && !(isOverlaid && table.shape.isScopedByColumn))

@@ -98,7 +98,8 @@ struct OrphanReplay {
         let isElsewhere = row != nil && !isHere
         switch edit.entry.kind {
         case .delete:
-            if isHere { try redo(edit, row, as: nil) } else { try deleteOffScreen(edit) }
+            if isHere { return try redo(edit, row, as: nil) }
+            try deleteOffScreen(edit)
             return nil
         case .departure: return try depart(edit)
         case .insert where isElsewhere, .revival where isElsewhere, .seed where isElsewhere:
@@ -116,31 +117,34 @@ struct OrphanReplay {
             guard shape.scope(ofKey: key, cells) == scope else {
                 return "By its table's rule the row would be in another scope now."
             }
-            try redo(edit, row, as: cells)
-            return nil
+            return try redo(edit, row, as: cells)
         }
     }
 
     /// Writes or deletes the row, as an edit of this device. Where the app's triggers write to synced tables, what they
     /// made of other rows is an edit of its own, and of this row part of the edit: they fire, and the rows stay as they
-    /// are.
-    private func redo(_ edit: Edit, _ row: [Cell]?, as cells: [Cell]?) throws {
+    /// are. Returns why it cannot be done; `nil` where it is.
+    private func redo(_ edit: Edit, _ row: [Cell]?, as cells: [Cell]?) throws -> String? {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
-        func write() throws {
-            if let cells { try table.writeRow(db, key, cells) } else { try table.deleteRow(db, key) }
-        }
         // The rows that a foreign key's action changes have to be captured.
         let hasActions = try ConnectionSwitch.foreignKeys.isOn(db)
-        guard schema.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
-        guard cells != row else { return }
+        guard schema.shapes.contains(where: \.isGuarded), !hasActions else {
+            let isDone =
+                try cells.map { try table.writeCaptured(db, key, $0) } ?? table.deleteCaptured(db, key)
+            return isDone ? nil : "A trigger of the app's skips it."
+        }
+        guard cells != row else { return nil }
         var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)
         shadow.isGone = cells == nil
         if shape.isScopedByColumn { shadow.routingScope = scope.name }
-        try CaptureSuppression.whileApplying(db, schema) { try write() }
+        try CaptureSuppression.whileApplying(db, schema) {
+            if let cells { try table.writeRow(db, key, cells) } else { try table.deleteRow(db, key) }
+        }
         try db.execute(sql: CaptureTriggers.count)
         shadow.edited = try Marks.clock(db)
         try table.writeShadow(db, key, shadow)
         try table.mark(db, key)
+        return nil
     }
 
     /// Replays a row of the first capture, which no server has answered yet, or a row that a server had taken and lost.

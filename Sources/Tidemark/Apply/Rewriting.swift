@@ -79,10 +79,16 @@ struct Rewriting {
         return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
     }
 
-    /// - Throws: ``SyncError`` where the row is quarantined.
+    /// - Throws: ``SyncError`` where the row is quarantined, or a trigger of the app's skips the delete;
+    ///   `DatabaseError` where the schema forbids it.
     func delete() throws {
-        if try RecordTable(shape).row(db, key) == nil, let error = try quarantine() { throw error }
-        try RecordTable(shape).deleteRow(db, key)
+        let table = RecordTable(shape)
+        if try table.row(db, key) == nil, let error = try quarantine() { throw error }
+        guard try table.deleteCaptured(db, key) else {
+            throw SyncError(
+                .databaseFailed, "A trigger of the app's keeps record \(KeyText.shown(record)) of '\(shape.name)'.",
+                hint: "Change what the trigger looks for, and decide again.")
+        }
     }
 
     /// Why nothing can be decided about the record now; `nil` where no row of it is quarantined.

@@ -10,14 +10,15 @@ struct DeleteActions {
     let now: Int64
 
     /// Deletes a row that the server does not have and that was refused. SQLite takes its children along where it can.
-    /// Where a foreign key would keep the row, or a deferred one fail the commit, and where the row is quarantined,
-    /// they are treated as after a delete from elsewhere.
+    /// Where a foreign key would keep the row, or a deferred one fail the commit, and where a row that would go, or its
+    /// parent, may be quarantined, they are treated as after a delete from elsewhere.
     func delete(_ table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
         let shape = table.shape
         var values = ByName<Cell>()
         for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
-        let isHeld = try shape.children.contains { try isQuarantined(shape.name, $0, $0.referred(in: values)) }
-        if try !isHeld && table.row(db, key) != nil, try deleteNatively(table, key) { return }
+        if try table.row(db, key) != nil, try !isAnyQuarantined(below: shape), try deleteNatively(table, key) {
+            return
+        }
         try ConnectionSwitch.foreignKeys.off(db) {
             try table.deleteRow(db, key)
             _ = try apply(to: shape.children, of: shape.name, values, sparing: nil)
@@ -29,14 +30,27 @@ struct DeleteActions {
         guard try ConnectionSwitch.foreignKeys.isOn(db) else { return false }
         var isGone = false
         try db.inSavepoint {
-            // Not as ``RecordTable/deleteRow(_:_:)`` does: with triggers off nothing of a cascade would be captured.
-            do { try Query(db, table.sql.rowDelete).execute(key) } catch let error as DatabaseError
-                where error.refusesRow
-            { return .rollback }
-            isGone = try table.row(db, key) == nil && !db.hasUnresolvedForeignKeys
+            do { isGone = try table.deleteCaptured(db, key) && !db.hasUnresolvedForeignKeys } catch let error
+                as DatabaseError where error.refusesRow
+            {}
             return isGone ? .commit : .rollback
         }
         return isGone
+    }
+
+    /// Whether a table has quarantined rows that a delete of this table's rows can reach. SQLite knows nothing of them,
+    /// and takes children that are theirs.
+    private func isAnyQuarantined(below shape: TableSchema) throws -> Bool {
+        let quarantined = Set(
+            try schema.shapes.filter { try !QuarantinedRow.isEmpty(db, $0.name) }.map { SQLName($0.name) })
+        guard !quarantined.isEmpty else { return false }
+        var (reached, waiting) = (Set([SQLName(shape.name)]), [shape.name])
+        while let table = waiting.popLast() {
+            for child in try TableSchema.references(db, to: table) where reached.insert(SQLName(child.table)).inserted {
+                waiting.append(child.table)
+            }
+        }
+        return !reached.isDisjoint(with: quarantined)
     }
 
     /// Applies them to the references to a record that will never exist, as if it had been deleted.
@@ -99,17 +113,23 @@ struct DeleteActions {
     }
 
     /// Whether a quarantined row of the parent's table holds what the children refer to: they are its own once it has
-    /// its place. A row of the same key is another scope's of the same record, and not asked for here.
-    private func isQuarantined(_ parent: String, _ child: TableSchema.Child, _ referred: [Cell]?) throws -> Bool {
-        guard let referred, let shape = schema[parent] else { return false }
-        let indices = child.parentColumns.compactMap(shape.dataIndex)
-        guard indices.count == referred.count, try !QuarantinedRow.isEmpty(db, shape.name) else { return false }
+    /// its place. Where they refer to the key alone, it is another scope's row of the same record, and not asked for
+    /// here.
+    private func isQuarantined(_ parent: String, _ child: TableSchema.Child, _ referred: [Cell]) throws -> Bool {
+        guard let shape = schema[parent] else { return false }
+        let columns = shape.columns
+        let indices = child.parentColumns.compactMap { name in columns.firstIndex { $0.name.isSameName(as: name) } }
+        guard indices.count == referred.count, indices.contains(where: { $0 >= shape.key.count }),
+            try !QuarantinedRow.isEmpty(db, shape.name)
+        else { return false }
         let isEqual = child.collations.indices.map { index in
             "?\(index + 1) = ?\(index + 1 + indices.count) COLLATE \(quoted(child.collations[index]))"
         }
         let query = try Query(db, "SELECT \(isEqual.joined(separator: " AND "))")
         return try QuarantinedRow.rows(db, shape).contains { row in
-            try query.first(db, indices.map { row.cells[$0] } + referred) { $0.integer(0) == 1 } ?? false
+            guard let key = KeyText.key(of: row.record, in: shape) else { return false }
+            let cells = key + row.cells
+            return try query.first(db, indices.map { cells[$0] } + referred) { $0.integer(0) == 1 } ?? false
         }
     }
 
@@ -118,10 +138,11 @@ struct DeleteActions {
         _ table: String, _ condition: String, _ referred: [Cell], _ own: OwnRows?, readsRows: Bool
     ) throws -> (gone: [ByName<Cell>], listed: Int) {
         guard let own else {
-            let gone = readsRows ? try rows(table, condition, referred) : []
+            let all = readsRows ? try rows(table, condition, referred) : []
             try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
             // A row that the schema keeps has its own children stay with it.
-            return try gone.isEmpty || rows(table, condition, referred).isEmpty ? (gone, 0) : ([], 0)
+            let kept = all.isEmpty ? [] : Set(try rows(table, condition, referred))
+            return (all.filter { !kept.contains($0) }, 0)
         }
         var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
         for row in own.rows {

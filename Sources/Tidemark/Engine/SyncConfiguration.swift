@@ -48,7 +48,7 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var longestWait: Duration = .seconds(30)
     /// Exchanges that fail in a row, after which a scope rests.
     public var breakerFailureLimit = 5
-    /// How long it rests then at least; ``backoff`` may be longer, and ``longestWait`` binds both.
+    /// How long it rests then at least, up to two thirds of ``longestWait``; ``backoff`` may be longer.
     public var breakerCoolDown: Duration = .seconds(30)
     /// Rows on a page; the size moves in this range with the network's speed.
     public var pageRange: ClosedRange<Int>

@@ -26,7 +26,7 @@ extension SyncEngine {
     /// of the synced tables goes, with everything of the library's, and then the files of attachments. The app's tables
     /// stay, empty; nothing changes on the server.
     ///
-    /// Rows of the app's other tables that refer to synced ones go the way that the schema's ON DELETE says.
+    /// Rows of the app's other tables that refer to synced ones follow the schema's ON DELETE.
     /// - Parameter discardingUnsent: whether edits that no server has taken may be lost. Where not, and there are any,
     ///   nothing happens, and the engine goes on as before.
     /// - Returns: what was in the file.

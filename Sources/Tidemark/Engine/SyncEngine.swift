@@ -307,8 +307,9 @@ public actor SyncEngine {
     /// like any other edit, and those that waited for it go with it.
     ///
     /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew,
-    ///   `configuration_invalid` where the table has no such column outside its key, and as ``install()`` does; GRDB's
-    ///   `DatabaseError` where the app's schema refuses the row.
+    ///   `configuration_invalid` where the table has no such column outside its key, `database_failed` where a trigger
+    ///   of the app's skips a delete, and as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses
+    ///   the row, or the delete.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }
@@ -318,7 +319,7 @@ public actor SyncEngine {
 
     /// Lets go of a refused edit. One that never left this device is undone: the row becomes the server's again.
     ///
-    /// Where the edit would have made a record, rows that refer to it go the way that the schema's own ON DELETE says
+    /// Where the edit would have made a record, rows that refer to it follow the schema's own ON DELETE
     /// (deleted, or set to NULL or their default), as edits that travel; without such an action they are sent as they
     /// are, with a reference to nothing.
     ///

@@ -51,7 +51,7 @@ struct Renaming {
             shape: shape, shadow: shadow, operation: try overlay(id), current: try table.row(db, key), reserved: [])
     }
 
-    /// The operations of both lie over the row now; what it does not show of them would be taken for an edit.
+    /// The operations of both are edits of this row now; what it does not show of them would be taken for an edit.
     private func overlay(_ id: RecordID, _ key: [Cell], _ edits: LocalDelta) throws {
         guard let shadow = try table.shadow(db, key) else { return }
         let row = try table.row(db, key)
@@ -92,7 +92,7 @@ struct Renaming {
     }
 }
 
-/// The present meaning of sealed operations whose ids have become known: written beside them, never over them.
+/// The present meaning of sealed operations whose ids have become known. An operation that is sealed again takes it on.
 struct SealedNames {
     let db: Database
 

@@ -93,6 +93,23 @@ extension OutboxBatcher {
         }
     }
 
+    /// Makes the rows that the server has of tables that only come down the server's again, before an insert into such
+    /// a table is undone: the undoing takes along what refers to it, and everything below that.
+    func putBack(_ batch: inout Batch) throws {
+        guard !batch.hasPutBack else { return }
+        batch.hasPutBack = true
+        let tables = schema.shapes(in: scope.scope).filter { declarations.entity($0.name).direction == .pull }
+            .map(RecordTable.init)
+        // A group is refused as a whole, in its turn.
+        for marked in try marked(tables, after: nil, limit: .max) where marked.group == nil {
+            let table = tables[marked.table]
+            guard let found = try table.marked(db, number: marked.row), found.shadow.state == .known,
+                let id = table.shape.recordID(found.key)
+            else { continue }
+            _ = try sealRecord(&batch, Unsealed(table: table, key: found.key, id: id))
+        }
+    }
+
     /// The row is the server's again at once.
     private func restore(
         _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, _ shadow: Shadow

@@ -42,3 +42,6 @@ struct ByName<Element> {
         set { elements[SQLName(name)] = newValue }
     }
 }
+
+extension ByName: Equatable where Element: Equatable {}
+extension ByName: Hashable where Element: Hashable {}

@@ -188,7 +188,7 @@ enum BlobChanges {
         private func read() throws -> Set<Name> {
             var names: Set<Name> = []
             for shape in schema.shapes where !shape.attachments.isEmpty {
-                for case (let scope?, let cells) in try QuarantinedRow.rows(db, shape) {
+                for case (_, let scope?, let cells) in try QuarantinedRow.rows(db, shape) {
                     for reference in shape.references(in: cells) { names.insert(Name(reference, scope.parent)) }
                 }
             }

@@ -71,10 +71,12 @@ enum QuarantinedRow {
             .rows(db, [.text(entity)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
     }
 
-    /// The rows that wait for their place in a table, each with its scope; `nil` stands for none.
-    static func rows(_ db: Database, _ shape: TableSchema) throws -> [(scope: Scope?, cells: [Cell])] {
-        try Query(db, "SELECT scope, data FROM tidemark_quarantine WHERE entity = ?1 AND move = 0")
-            .rows(db, [.text(shape.name)]) { (Scope($0.text(0)), try decode($0.blob(1), shape)) }
+    /// The rows that wait for their place in a table, each with its record and its scope; `nil` stands for none.
+    static func rows(
+        _ db: Database, _ shape: TableSchema
+    ) throws -> [(record: String, scope: Scope?, cells: [Cell])] {
+        try Query(db, "SELECT record, scope, data FROM tidemark_quarantine WHERE entity = ?1 AND move = 0")
+            .rows(db, [.text(shape.name)]) { ($0.text(0), Scope($0.text(1)), try decode($0.blob(2), shape)) }
     }
 
     /// The records of a table with rows that were refused for this reason.

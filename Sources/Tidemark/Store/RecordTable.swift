@@ -56,7 +56,7 @@ struct RecordTable {
     }
 
     /// A trigger of the app's may forbid a delete, skip it, or fail in it (a row for an archive that has one of that
-    /// key); what others have deleted goes all the same.
+    /// key); what others have deleted goes all the same. Capture sees nothing of it then.
     func deleteRow(_ db: Database, _ key: [Cell]) throws {
         var isGone = false
         do {
@@ -69,7 +69,25 @@ struct RecordTable {
         try noteIntended(db, key, nil)
     }
 
-    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device.
+    /// Deletes the row as a statement of the app's would: captured, with all triggers and the actions of foreign keys.
+    ///
+    /// - Returns: whether the row is gone; a trigger may skip it.
+    /// - Throws: `DatabaseError` where the app's schema forbids it.
+    func deleteCaptured(_ db: Database, _ key: [Cell]) throws -> Bool {
+        try Query(db, sql.rowDeleteCaptured).execute(key)
+        return try row(db, key) == nil
+    }
+
+    /// Writes the row as a statement of the app's would.
+    ///
+    /// - Returns: whether it was written; a trigger may skip it.
+    /// - Throws: `DatabaseError` where the app's schema forbids it.
+    func writeCaptured(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws -> Bool {
+        try Query(db, sql.rowUpsertCaptured).execute(key + cells)
+        return try db.changesCount > 0 || rowAsItIs(db, key) == cells
+    }
+
+    /// Deletes the row, unless the app's schema keeps it: then it stays on this device.
     func attemptDelete(_ db: Database, _ key: [Cell]) throws {
         do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }

@@ -10,7 +10,7 @@ extension RecordMachine {
         case deleted
         /// The app decided an open conflict, or let go of it.
         case decided
-        /// A kept refusal is forgotten: a later edit makes up for it, or the app let go of it.
+        /// A kept refusal is forgotten: a later edit supersedes it, or the app let go of it.
         case refusalForgotten
 
         // The outbox batcher.
@@ -196,7 +196,7 @@ extension RecordMachine {
         case finish
         /// Give the operation a second key.
         case replay
-        /// Write the row, with what lies over it, into the app's table.
+        /// Write the row, with the edits of it, into the app's table.
         case writeRow
         /// Take the row out of the app's table.
         case deleteRow

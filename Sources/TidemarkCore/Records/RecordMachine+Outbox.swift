@@ -41,7 +41,7 @@ extension RecordMachine {
     }
 
     /// The operations that are sealed and have no verdict. A record has one operation in flight, and several only while
-    /// lost ones are replayed; the last of them says what lies over the row.
+    /// lost ones are replayed; the last of them says what the edits make of the row.
     package enum InFlight: RecordRegion {
         /// Nothing.
         case none

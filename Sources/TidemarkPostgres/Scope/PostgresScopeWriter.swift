@@ -121,7 +121,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
     }
 
-    /// Writes down how far the lanes have come: once at the end, and for one who looks at more than one of them.
+    /// Writes down how far the lanes have come: once at the end, and before whoever reads several of them.
     func flushLanes() throws {
         for (lane, moment) in memory.moved { try laneRows[lane]??.keep(session, name, lane, at: moment) }
         memory.moved = [:]

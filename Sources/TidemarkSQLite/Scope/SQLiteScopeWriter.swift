@@ -54,7 +54,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
     }
 
-    /// Writes down how far the lanes have come, for one who looks at more than one of them.
+    /// Writes down how far the lanes have come, before whoever reads several of them.
     func flushLanes() throws {
         let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
         for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }

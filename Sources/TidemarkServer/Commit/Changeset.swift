@@ -117,7 +117,8 @@ public struct CommitError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The code where the store keeps nothing of what was asked for.
     public static let notFound = ProblemCode.notFound.rawValue
 
-    /// A code of the protocol's rejection list (`RejectionCode`), ``scopeErased`` or ``notFound``.
+    /// A code of the protocol's rejection list (`RejectionCode`) or of an ``EntityRule``, ``scopeErased``, ``notFound``
+    /// or `internal_error`.
     public var code: String
     /// The error's context, without row data.
     public var detail: String

@@ -2,8 +2,8 @@ public import TidemarkWire
 
 /// Where a server keeps its log: the seam between the engine and a database.
 ///
-/// A store gives transactions and rows; every rule is the engine's. Two implementations must behave alike, so the seam
-/// is small and each of its promises is tested by one suite for all stores.
+/// A store gives transactions and rows; every rule is the engine's. All implementations behave alike, so the seam is
+/// small and each of its promises is tested by one suite for all stores.
 ///
 /// Its functions are called from any task, several at once. Bodies run on a thread of the store's choice, which they
 /// hold up while they run; the calls throw what the body throws, ``StoreUnavailable`` for what passes by itself, and an

@@ -145,7 +145,7 @@ struct ReplayMergeTests {
         #expect(!history.contains(Operation.Original(epoch: known, version: nil)))
         #expect(!history.contains(Operation.Original(epoch: lost.text, version: 13)))
         #expect(!history.contains(Operation.Original(epoch: "nonsense", version: 1)))
-        // Before all nothing had a version yet: the name is not that of the history which was lost.
+        // Epoch 0 precedes the first write. Its name is not that of the history which was lost.
         #expect(!history.contains(Operation.Original(epoch: Epoch(id: 0, start: 0).text, version: 1)))
     }
 }

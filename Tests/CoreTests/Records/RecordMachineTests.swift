@@ -132,7 +132,7 @@ struct RecordMachineTests {
         #expect((machine.local, machine.place, machine.block) == (.edited, .table, .unsendable))
     }
 
-    @Test("a lost operation lies over the row again")
+    @Test("a lost operation is an edit of the row again")
     func replayed() throws {
         var machine = try machine(.row, .historyLost)
         #expect(machine.handle(.replayed(.delete)) == [.replay, .deleteRow])

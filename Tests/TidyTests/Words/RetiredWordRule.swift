@@ -79,6 +79,7 @@ enum RetiredWordRule {
         Word(retired: "Atlas", instead: "StateGraph", reach: .type, except: "Atlas Device Sync"),
         Word(retired: "Flag", instead: "CaptureSuppression", reach: .type, except: "@Flag"),
         Word(retired: "Pin", instead: "SnapshotHandle", reach: .type),
+        Word(retired: "pendingSince", instead: "oldestEdit"),
         Word(retired: "pinnedPage", instead: "a page of a snapshot handle"),
         Word(retired: "truth", instead: "server row", isSwiftOnly: true),
     ]
@@ -93,7 +94,8 @@ enum RetiredWordRule {
             retired: "bring back", instead: "replay, revive, fetch", verbs: ["bring", "brings", "brought", "bringing"],
             particle: "back", gap: 3),
         Phrase(
-            retired: "lay over", instead: "overlay", verbs: ["lay", "lays", "laid", "laying"], particle: "over"),
+            retired: "lay over", instead: "overlay", verbs: ["lay", "lays", "laid", "laying", "lie", "lies"],
+            particle: "over"),
         Phrase(retired: "draw over", instead: "overlay, rebase", verbs: drawing, particle: "over"),
         Phrase(retired: "draw again", instead: "rebase", verbs: drawing, particle: "again"),
         Phrase(retired: "pinned page", instead: "page of a snapshot", verbs: ["pinned"], particle: "page", gap: 0),

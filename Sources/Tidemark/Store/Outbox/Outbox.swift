@@ -2,7 +2,8 @@ import GRDB
 import TidemarkWire
 
 /// An operation as it stands in the outbox. It is sealed before its first sending and is sent as it was sealed, unless
-/// the server has lost it or has something else under its key: then it is sealed again (`Outbox+Again`).
+/// its lane broke off, the server has lost it, or has something else under its key: then it gets another key
+/// (``Outbox/repair(_:scope:from:lane:)``) or is sealed again (`Outbox+Again`).
 struct OutboxEntry: Hashable, Sendable {
     var id: Int64
     var key: OperationKey
@@ -295,8 +296,8 @@ enum Outbox {
         ])
     }
 
-    /// After a gap: operations that the server has never seen go, unchanged and in order, into a new lane. What it
-    /// has seen keeps its key, so that it is answered from memory and not done twice.
+    /// After a gap: operations that the server has never seen go into a new lane, in order, with the numbers of those
+    /// that they need. What it has seen keeps its key, so that it is answered from memory and not done twice.
     static func repair(_ db: Database, scope: Scope, from problem: Problem?, lane: String) throws {
         let entries = try open(db, scope: scope, limit: .max)
         guard let broken = problem?.lane ?? entries.first?.key.lane else { return }

@@ -19,7 +19,8 @@ package enum OutboxHistory {
     /// Operations of a lane that no opening of the file numbers in any more: fewer stay where they are.
     private static let leastOfOldLane = 8
 
-    /// Moves operations of these lanes out of the outbox, in blocks of at least `least`.
+    /// Moves operations of these lanes out of the outbox, in blocks. Fewer than `least` stay; a block may hold fewer,
+    /// where its bytes end it.
     ///
     /// Operations stay in the outbox where it is still asked for them: those without a verdict, refused ones, and those
     /// that name a record by a temporary id.
