@@ -35,7 +35,8 @@ struct Rewriting {
     }
 
     /// - Parameter whole: the row to make, under the fields, where there is none.
-    /// - Throws: ``SyncError`` where there is no row and none can be made; `DatabaseError` where the schema forbids it.
+    /// - Throws: ``SyncError`` where there is no row and none can be made, or a trigger of the app's skips the write;
+    ///   `DatabaseError` where the schema forbids it.
     func put(_ fields: [String: Value], whole: [String: Value]?) throws {
         let known = fields.filter { shape.dataIndex($0.key) != nil }
         if try RecordTable(shape).row(db, key) != nil {
@@ -43,11 +44,9 @@ struct Rewriting {
             let columns = known.sorted { $0.key < $1.key }
             let sets = columns.enumerated().map { "\(quoted($1.key)) = ?\(shape.key.count + $0 + 1)" }
             let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }
-            try Query(
-                db,
-                "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey.joined(separator: " AND "))"
-            ).execute(key + columns.map { Cell($0.value) })
-            return
+            return try write(
+                "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey.joined(separator: " AND "))",
+                key + columns.map { Cell($0.value) })
         }
         if let error = try quarantine() {
             guard !known.isEmpty else { return }
@@ -62,8 +61,21 @@ struct Rewriting {
         let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }
         let names = shape.key.map(\.sql) + row.map { quoted($0.key) }
         let places = (1...names.count).map { "?\($0)" }.joined(separator: ", ")
-        try Query(db, "INSERT \(shape.orAbort)INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))")
-            .execute(key + row.map { Cell($0.value) })
+        try write(
+            "INSERT \(shape.orAbort)INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))",
+            key + row.map { Cell($0.value) })
+    }
+
+    private func write(_ sql: String, _ cells: [Cell]) throws {
+        try Query(db, sql).execute(cells)
+        guard db.changesCount > 0 else { throw skipped() }
+    }
+
+    private func skipped() -> SyncError {
+        SyncError(
+            .databaseFailed,
+            "A trigger of the app's skips the write to record \(KeyText.shown(record)) of '\(shape.name)'.",
+            hint: "Change what the trigger looks for, and decide again.")
     }
 
     /// The edits made here that the server has not taken, by column; `nil` where the record was deleted here.
@@ -84,11 +96,7 @@ struct Rewriting {
     func delete() throws {
         let table = RecordTable(shape)
         if try table.row(db, key) == nil, let error = try quarantine() { throw error }
-        guard try table.deleteCaptured(db, key) else {
-            throw SyncError(
-                .databaseFailed, "A trigger of the app's keeps record \(KeyText.shown(record)) of '\(shape.name)'.",
-                hint: "Change what the trigger looks for, and decide again.")
-        }
+        guard try table.deleteCaptured(db, key) else { throw skipped() }
     }
 
     /// Why nothing can be decided about the record now; `nil` where no row of it is quarantined.

@@ -25,6 +25,21 @@ struct DeleteActions {
         }
     }
 
+    /// Returns the rows of synced tables that refer to this one, by their keys.
+    func rows(
+        referringTo shape: TableSchema, _ key: [Cell], _ row: [Cell]
+    ) throws -> [(table: RecordTable, key: [Cell])] {
+        var values = ByName<Cell>()
+        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
+        return try shape.children.flatMap { child -> [(table: RecordTable, key: [Cell])] in
+            guard let table = schema[child.table], let referred = child.referred(in: values) else { return [] }
+            let columns = table.key.map(\.sql).joined(separator: ", ")
+            return try Query(
+                db, "SELECT \(columns) FROM \(table.sql) WHERE \(child.condition(on: child.columns))"
+            ).rows(db, referred) { (RecordTable(table), $0.cells(0..<table.key.count)) }
+        }
+    }
+
     /// Returns whether foreign keys are on, and let the row go.
     private func deleteNatively(_ table: RecordTable, _ key: [Cell]) throws -> Bool {
         guard try ConnectionSwitch.foreignKeys.isOn(db) else { return false }
@@ -41,6 +56,7 @@ struct DeleteActions {
     /// Whether a table has quarantined rows that a delete of this table's rows can reach. SQLite knows nothing of them,
     /// and takes children that are theirs.
     private func isAnyQuarantined(below shape: TableSchema) throws -> Bool {
+        guard !shape.children.isEmpty else { return false }
         let quarantined = Set(
             try schema.shapes.filter { try !QuarantinedRow.isEmpty(db, $0.name) }.map { SQLName($0.name) })
         guard !quarantined.isEmpty else { return false }
@@ -113,14 +129,14 @@ struct DeleteActions {
     }
 
     /// Whether a quarantined row of the parent's table holds what the children refer to: they are its own once it has
-    /// its place. Where they refer to the key alone, it is another scope's row of the same record, and not asked for
+    /// its place. Where they refer to the whole key, it is another scope's row of the same record, and not asked for
     /// here.
     private func isQuarantined(_ parent: String, _ child: TableSchema.Child, _ referred: [Cell]) throws -> Bool {
         guard let shape = schema[parent] else { return false }
         let columns = shape.columns
         let indices = child.parentColumns.compactMap { name in columns.firstIndex { $0.name.isSameName(as: name) } }
-        guard indices.count == referred.count, indices.contains(where: { $0 >= shape.key.count }),
-            try !QuarantinedRow.isEmpty(db, shape.name)
+        let key = Set(shape.key.indices)
+        guard indices.count == referred.count, Set(indices) != key, try !QuarantinedRow.isEmpty(db, shape.name)
         else { return false }
         let isEqual = child.collations.indices.map { index in
             "?\(index + 1) = ?\(index + 1 + indices.count) COLLATE \(quoted(child.collations[index]))"
@@ -138,11 +154,10 @@ struct DeleteActions {
         _ table: String, _ condition: String, _ referred: [Cell], _ own: OwnRows?, readsRows: Bool
     ) throws -> (gone: [ByName<Cell>], listed: Int) {
         guard let own else {
-            let all = readsRows ? try rows(table, condition, referred) : []
+            let gone = readsRows ? try rows(table, condition, referred) : []
             try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
-            // A row that the schema keeps has its own children stay with it.
-            let kept = all.isEmpty ? [] : Set(try rows(table, condition, referred))
-            return (all.filter { !kept.contains($0) }, 0)
+            // A row that the schema keeps holds what its own children refer to, so that they stay with it.
+            return (gone, 0)
         }
         var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
         for row in own.rows {

@@ -153,7 +153,8 @@ public actor SyncEngine {
 
     /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     ///
-    /// All scopes are worked through, in parallel, even where one fails.
+    /// All scopes are worked through, in parallel, even where one fails. What is written to synced tables meanwhile
+    /// goes too: an app that writes more often than the server answers bounds it by ``syncNow(within:)``.
     /// - Throws: the ``SyncError`` of the first scope that failed, or as ``install()`` does; `CancellationError` when
     ///   cancelled.
     @discardableResult
@@ -308,8 +309,8 @@ public actor SyncEngine {
     ///
     /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew,
     ///   `configuration_invalid` where the table has no such column outside its key, `database_failed` where a trigger
-    ///   of the app's skips a delete, and as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses
-    ///   the row, or the delete.
+    ///   of the app's skips the write, and as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses
+    ///   it.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }
@@ -345,8 +346,9 @@ public actor SyncEngine {
     ///
     /// A resolved conflict can be decided again: `.keepMine` restores what was lost, also of a record that was
     /// deleted, and `.takeTheirs` what was overwritten.
-    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
-    ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew,
+    ///   `database_failed` where a trigger of the app's skips the write, and as ``install()`` does; GRDB's
+    ///   `DatabaseError` where the app's schema refuses it.
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }

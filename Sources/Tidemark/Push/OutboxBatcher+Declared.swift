@@ -26,7 +26,7 @@ extension OutboxBatcher {
             return true
         }
         try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, current)
-        try restore(table, key, id, serverRow, shadow)
+        try restore(table, key, id, current, shadow)
         return true
     }
 
@@ -93,33 +93,40 @@ extension OutboxBatcher {
         }
     }
 
-    /// Makes the rows that the server has of tables that only come down the server's again, before an insert into such
-    /// a table is undone: the undoing takes along what refers to it, and everything below that.
-    func putBack(_ batch: inout Batch) throws {
-        guard !batch.hasPutBack else { return }
-        batch.hasPutBack = true
-        let tables = schema.shapes(in: scope.scope).filter { declarations.entity($0.name).direction == .pull }
-            .map(RecordTable.init)
-        // A group is refused as a whole, in its turn.
-        for marked in try marked(tables, after: nil, limit: .max) where marked.group == nil {
-            let table = tables[marked.table]
-            guard let found = try table.marked(db, number: marked.row), found.shadow.state == .known,
-                let id = table.shape.recordID(found.key)
-            else { continue }
-            _ = try sealRecord(&batch, Unsealed(table: table, key: found.key, id: id))
+    /// Puts back rows of tables that only come down, where they refer to a row that is about to be deleted, or to a new
+    /// one below it: they would go with it, and all that is below them.
+    private func putBack(referringTo shape: TableSchema, _ key: [Cell], _ row: [Cell]) throws {
+        let actions = DeleteActions(db: db, schema: schema, scope: scope.scope, now: now)
+        var waiting = [(shape: shape, key: key, row: row)]
+        var seen: Set<RecordName> = []
+        while let (shape, key, row) = waiting.popLast() {
+            for (table, key) in try actions.rows(referringTo: shape, key, row) {
+                guard let id = table.shape.recordID(key), let shadow = try table.shadow(db, key),
+                    let row = try table.row(db, key),
+                    seen.insert(RecordName(entity: table.shape.name, record: id.text)).inserted
+                else { continue }
+                if shadow.state == .absent {
+                    waiting.append((table.shape, key, row))
+                } else if shadow.state == .known, declarations.entity(table.shape.name).direction == .pull {
+                    // An edit without a mark is listed already: its group was refused.
+                    if shadow.mark != nil { try listForbidden(.pullOnly, table, id, shadow, row) }
+                    try restore(table, key, id, row, shadow)
+                }
+            }
         }
     }
 
     /// The row is the server's again at once.
     private func restore(
-        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, _ shadow: Shadow
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?, _ shadow: Shadow
     ) throws {
-        if let serverRow {
+        if shadow.state == .known {
             // Where others stand in its way now, it finds its place as any row of the server's does.
             try CaptureSuppression.whileApplying(db, schema) {
-                try table.writeOrQuarantine(db, key, id, serverRow, scope: shadow.scope ?? scope.scope.name)
+                try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
+            if let current { try putBack(referringTo: table.shape, key, current) }
             try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema)
         }
         try table.dropShadow(db, key)

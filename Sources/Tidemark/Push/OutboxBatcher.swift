@@ -33,8 +33,6 @@ struct OutboxBatcher {
         let hasInferred: Bool
         /// The group that is being sealed.
         var group: String?
-        /// Whether what was edited in tables that only come down has been put back.
-        var hasPutBack = false
         var order = Order()
         /// The operations as they were sealed; `nil` where they have to be read from the outbox.
         var made: [OutboxEntry]? = []
@@ -163,7 +161,6 @@ struct OutboxBatcher {
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if declared.direction == .pull, edited.known.state == .absent { try putBack(&batch) }
         if try keepHere(declared, table, key, id, edited.known, current) {
             try supersede(edited.name, batch)
             return .done

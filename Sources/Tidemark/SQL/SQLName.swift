@@ -42,6 +42,3 @@ struct ByName<Element> {
         set { elements[SQLName(name)] = newValue }
     }
 }
-
-extension ByName: Equatable where Element: Equatable {}
-extension ByName: Hashable where Element: Hashable {}

@@ -69,12 +69,14 @@ struct RecordTable {
         try noteIntended(db, key, nil)
     }
 
-    /// Deletes the row as a statement of the app's would: captured, with all triggers and the actions of foreign keys.
+    /// Deletes the row as a statement of the app's would: captured, with all triggers, and with the actions of foreign
+    /// keys where they are on.
     ///
     /// - Returns: whether the row is gone; a trigger may skip it.
     /// - Throws: `DatabaseError` where the app's schema forbids it.
     func deleteCaptured(_ db: Database, _ key: [Cell]) throws -> Bool {
-        try Query(db, sql.rowDeleteCaptured).execute(key)
+        let hasActions = try ConnectionSwitch.foreignKeys.isOn(db)
+        try Query(db, hasActions ? sql.rowDeleteWithActions : sql.rowDelete).execute(key)
         return try row(db, key) == nil
     }
 
@@ -83,7 +85,7 @@ struct RecordTable {
     /// - Returns: whether it was written; a trigger may skip it.
     /// - Throws: `DatabaseError` where the app's schema forbids it.
     func writeCaptured(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws -> Bool {
-        try Query(db, sql.rowUpsertCaptured).execute(key + cells)
+        try Query(db, sql.rowUpsert).execute(key + cells)
         return try db.changesCount > 0 || rowAsItIs(db, key) == cells
     }
 

@@ -27,28 +27,55 @@ struct UndoneInsertTests {
         try await engine.discard(try #require(try await engine.rejectedOperations().first { $0.record == record }))
     }
 
+    private enum Way: CaseIterable {
+        case apart, inAGroup, moveInAGroup, belowANewRow
+    }
+
     @Test("a row of the server's that was moved under a forbidden insert is back before that is undone")
     func forbidden() async throws {
-        let (server, here, there) = try await pair(
-            """
-            CREATE TABLE folder (id TEXT PRIMARY KEY, name TEXT, parent TEXT REFERENCES folder ON DELETE CASCADE);
+        for way in Way.allCases { try await forbidden(way) }
+    }
+
+    private func forbidden(_ way: Way) async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory, entities: [.state("folder", direction: .pull)])
+        let schema = """
+            CREATE TABLE folder (
+              id TEXT PRIMARY KEY, name TEXT, parent TEXT REFERENCES folder ON DELETE CASCADE,
+              shelf TEXT REFERENCES shelf ON DELETE CASCADE);
+            CREATE TABLE shelf (id TEXT PRIMARY KEY, folder TEXT REFERENCES folder ON DELETE CASCADE);
             CREATE TABLE doc (id TEXT PRIMARY KEY, folder TEXT REFERENCES folder ON DELETE CASCADE);
-            """, ["folder", "doc"], entities: [.state("folder", direction: .pull)])
+            """
+        let tables = ["folder", "shelf", "doc"]
+        let here = try await Device(schema, tables: tables, server: server, in: directory, name: "here")
+        let there = try await Device(schema, tables: tables, server: server, in: directory, name: "there")
         _ = try await server.commit(to: Device.scope) {
             $0.upsert("folder", id: "f", ["name": "top"])
             $0.upsert("doc", id: "d", ["folder": "f"])
         }
         try await here.sync()
-        try await here.sql("INSERT INTO folder VALUES ('n', 'new', NULL); UPDATE folder SET parent = 'n'")
+        let insert = "INSERT INTO folder (id, name) VALUES ('n', 'new')"
+        let move = "UPDATE folder SET parent = 'n' WHERE id = 'f'"
+        let engine = try here.engine()
+        switch way {
+        case .apart: try await here.sql("\(insert); \(move)")
+        case .inAGroup: try await engine.atomically { db in try db.execute(sql: "\(insert); \(move)") }
+        case .moveInAGroup:
+            try await here.sql(insert)
+            try await engine.atomically { db in try db.execute(sql: move) }
+        case .belowANewRow:
+            try await here.sql(
+                "\(insert); INSERT INTO shelf VALUES ('s', 'n'); UPDATE folder SET shelf = 's' WHERE id = 'f'")
+        }
         try await Device.sync(here, there)
         for device in [here, there] {
-            #expect(try await device.rows("SELECT id, parent FROM folder") == [#""f"|NULL"#])
-            #expect(try await device.rows("SELECT id FROM doc") == [#""d""#])
+            #expect(try await device.rows("SELECT id, parent, shelf FROM folder") == [#""f"|NULL|NULL"#], "\(way)")
+            #expect(try await device.rows("SELECT id FROM doc") == [#""d""#], "\(way)")
         }
-        let refused = try await here.engine().rejectedOperations()
-        #expect(refused.map(\.record).sorted() == ["f", "n"])
-        #expect(!refused.contains { $0.isDelete })
-        #expect(try await here.engine().verify().isClean)
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.map(\.record).sorted() == ["f", "n"], "\(way)")
+        #expect(!refused.contains { $0.isDelete }, "\(way)")
+        #expect(try await engine.verify().isClean, "\(way)")
     }
 
     @Test("a child stays whose parent is quarantined, where the two agree in a part of the key and in another column")
@@ -180,7 +207,7 @@ struct UndoneInsertTests {
     }
 
     /// A page prepares the statement that deletes a row while foreign keys are off, and GRDB keeps which tables that
-    /// statement writes.
+    /// statement writes, until an observer comes or goes: one engine does all of it.
     @Test("the app's observations hear of the children that go")
     func observed() async throws {
         let (server, here, _) = try await pair(
@@ -189,18 +216,37 @@ struct UndoneInsertTests {
             CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item ON DELETE CASCADE);
             """, ["item", "part"])
         _ = try await server.commit(to: Device.scope) { $0.upsert("item", id: "i5", [:]) }
-        try await here.sync()
-        _ = try await server.commit(to: Device.scope) { $0.delete("item", id: "i5") }
-        try await here.sync()
-        try await here.sql(
-            "INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT)); INSERT INTO part VALUES ('p9', 'i9')")
-        try await here.sync()
+        let engine = try here.engine()
+        try await engine.syncNow()
         let changes = Locked(0)
         let watch = DatabaseRegionObservation(tracking: Table("part")).start(
             in: here.writer, onError: { Issue.record($0) }, onChange: { _ in changes.withLock { $0 += 1 } })
         defer { watch.cancel() }
-        try await discard("i9", on: here)
-        #expect(try await here.count("part") == 0)
+        try await here.sql("INSERT INTO item VALUES ('i9', CAST(x'ff' AS TEXT)); INSERT INTO part VALUES ('p9', 'i9')")
+        _ = try await server.commit(to: Device.scope) { $0.delete("item", id: "i5") }
+        try await engine.syncNow()
         #expect(changes.withLock { $0 } == 1)
+        try await engine.discard(try #require(try await engine.rejectedOperations().first))
+        #expect(try await here.count("part") == 0)
+        #expect(changes.withLock { $0 } == 2)
+    }
+
+    @Test("a decision that a trigger of the app's skips stays to be made")
+    func skippedWrite() async throws {
+        let (server, here, _) = try await pair(
+            noteSchema, ["note"],
+            rules: [EntityRule("note") { $0.mine["title"] == "bad" ? .reject(code: "no", detail: "No.") : .accept }])
+        _ = try await server.commit(to: Device.scope) { $0.upsert("note", id: "n1", ["title": "t"]) }
+        let engine = try here.engine()
+        try await engine.syncNow()
+        try await here.sql("UPDATE note SET title = 'bad'")
+        try await engine.syncNow()
+        try await here.sql("CREATE TRIGGER keep BEFORE UPDATE ON note BEGIN SELECT RAISE(IGNORE); END")
+        let refused = try #require(try await engine.rejectedOperations().first)
+        let error = await #expect(throws: SyncError.self) {
+            try await engine.retry(refused, changing: ["title": .text("good")])
+        }
+        #expect(error?.code == .databaseFailed)
+        #expect(try await engine.rejectedOperations().map(\.record) == ["n1"])
     }
 }
