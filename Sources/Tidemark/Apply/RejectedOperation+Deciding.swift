@@ -48,12 +48,13 @@ extension RejectedOperation {
             }
             try edit.remove(db)
         }
-        for state in [Shadow.State.known, .deleted, .absent] {
+        let known = refused.filter { $0.shadow.state == .known }
+        try ConnectionSwitch.foreignKeys.off(db) { for edit in known { try edit.undo(db, schema) } }
+        for state in [Shadow.State.deleted, .absent] {
             for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
         }
-        for edit in refused where try edit.shadow.state == .known && edit.table.row(db, edit.key) == nil {
-            try edit.undo(db, schema)
-        }
+        let displaced = try known.filter { try $0.table.row(db, $0.key) == nil }
+        try ConnectionSwitch.foreignKeys.off(db) { for edit in displaced { try edit.undo(db, schema) } }
         if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
     }

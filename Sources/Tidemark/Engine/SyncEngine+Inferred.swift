@@ -106,9 +106,12 @@ extension SyncEngine {
         try await install()
         guard let schema = await schemaCache.schema else { return }
         try await file.asked(to: .write) { db in
-            for entry in try Inferred.awaitingConfirmation(db, entity: table) {
-                guard let shape = schema[entry.entity] else { continue }
-                try decide(db, schema, shape, entry)
+            // Off once for all rows.
+            try ConnectionSwitch.foreignKeys.off(db) {
+                for entry in try Inferred.awaitingConfirmation(db, entity: table) {
+                    guard let shape = schema[entry.entity] else { continue }
+                    try decide(db, schema, shape, entry)
+                }
             }
             try Marks.announce(db)
         }

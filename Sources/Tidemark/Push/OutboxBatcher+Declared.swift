@@ -51,6 +51,7 @@ extension OutboxBatcher {
                     result: cell.value))
         }
         guard !fields.isEmpty else { return }
+        try ConnectionSwitch.foreignKeys.turnOff(db)
         guard !isMove else {
             // A row that finds no place as it should be keeps what was written, since the move still needs it here.
             do {
@@ -116,10 +117,11 @@ extension OutboxBatcher {
         }
     }
 
-    /// The row is the server's again at once.
+    /// The row is the server's again at once. Foreign keys are off until the batch is sealed.
     private func restore(
         _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?, _ shadow: Shadow
     ) throws {
+        try ConnectionSwitch.foreignKeys.turnOff(db)
         if shadow.state == .known {
             // Where others stand in its way now, it finds its place as any row of the server's does.
             try CaptureSuppression.whileApplying(db, schema) {

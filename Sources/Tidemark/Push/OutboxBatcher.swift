@@ -67,7 +67,9 @@ struct OutboxBatcher {
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db),
                 hasInferred: try Inferred.isAny(db))
-            try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
+            try ConnectionSwitch.foreignKeys.restoring(db) {
+                try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
+            }
             try batch.numbers.store(db, scope: scope.scope)
             entries = try batch.made.map { entries + $0 } ?? open()
         }

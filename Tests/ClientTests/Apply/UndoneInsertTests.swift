@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import Testing
 import TidemarkServer
 import TidemarkWire
@@ -204,6 +205,30 @@ struct UndoneInsertTests {
         for _ in 0..<2 { try await device.sync() }
         #expect(try await engine.orphanedEdits().isEmpty)
         #expect(try await world.held("w:a").keys.sorted() == ["i"])
+    }
+
+    /// A turn of the switch for foreign keys has SQLite compile each statement anew, in a time that grows with the turns.
+    @Test("statements are compiled anew once for a batch, not for each row that is put back in it")
+    func turns() async throws {
+        let (_, here, _) = try await pair(noteSchema, ["note"], entities: [.state("note", serverFields: ["rank"])])
+        let engine = try here.engine()
+        try await engine.syncNow()
+        try await here.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+            INSERT INTO note (id, rank) SELECT 'n' || i, 1 FROM n
+            """)
+        let shape = try #require(try await here.installed().shapes.first)
+        let before = try await compilations(of: shape.statements.rowUpsert, on: here)
+        try await engine.syncNow()
+        #expect(try await here.count("note WHERE rank IS NULL") == 50)
+        #expect(try await compilations(of: shape.statements.rowUpsert, on: here) - before <= 4)
+    }
+
+    private func compilations(of sql: String, on device: Device) async throws -> Int32 {
+        try await device.writer.write { db in
+            sqlite3_stmt_status(try db.cachedStatement(sql: sql).sqliteStatement, SQLITE_STMTSTATUS_REPREPARE, 0)
+        }
     }
 
     /// A page prepares the statement that deletes a row while foreign keys are off, and GRDB keeps which tables that
