@@ -24,7 +24,8 @@ struct ChangedFieldsTests {
 
     /// How the last answer brought the note.
     private func last(_ device: Device) async -> (isPartial: Bool, hasBody: Bool) {
-        let answer = await device.wire.answers.last { $0.contains("n1") } ?? ""
+        // With its quotes: a checkpoint may hold the two letters.
+        let answer = await device.wire.answers.last { $0.contains("\"n1\"") } ?? ""
         return (answer.contains("\"partial\":true"), answer.contains(Self.body))
     }
 
