@@ -49,12 +49,14 @@ extension RejectedOperation {
             try edit.remove(db)
         }
         let known = refused.filter { $0.shadow.state == .known }
-        try ConnectionSwitch.foreignKeys.off(db) { for edit in known { try edit.undo(db, schema) } }
+        if !known.isEmpty {
+            try ConnectionSwitch.foreignKeys.off(db) { for edit in known { try edit.undo(db, schema) } }
+        }
         for state in [Shadow.State.deleted, .absent] {
             for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
         }
         let displaced = try known.filter { try $0.table.row(db, $0.key) == nil }
-        try ConnectionSwitch.foreignKeys.off(db) { for edit in displaced { try edit.undo(db, schema) } }
+        for edit in displaced { try edit.undo(db, schema) }
         if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
     }

@@ -46,7 +46,7 @@ struct Rewriting {
             let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }
             return try write(
                 "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey.joined(separator: " AND "))",
-                key + columns.map { Cell($0.value) })
+                key + columns.map { Cell($0.value) }, of: columns)
         }
         if let error = try quarantine() {
             guard !known.isEmpty else { return }
@@ -63,12 +63,18 @@ struct Rewriting {
         let places = (1...names.count).map { "?\($0)" }.joined(separator: ", ")
         try write(
             "INSERT \(shape.orAbort)INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))",
-            key + row.map { Cell($0.value) })
+            key + row.map { Cell($0.value) }, of: row)
     }
 
-    private func write(_ sql: String, _ cells: [Cell]) throws {
+    /// Runs a statement that makes the row hold these values. A trigger may skip what the row holds already.
+    private func write(_ sql: String, _ cells: [Cell], of fields: [(key: String, value: Value)]) throws {
         try Query(db, sql).execute(cells)
-        guard db.changesCount > 0 else { throw skipped() }
+        guard db.changesCount == 0 else { return }
+        let row = try RecordTable(shape).row(db, key)
+        let stands = fields.allSatisfy { name, value in
+            shape.dataIndex(name).map { row?[$0] == Cell(value) } ?? true
+        }
+        guard row != nil, stands else { throw skipped() }
     }
 
     private func skipped() -> SyncError {

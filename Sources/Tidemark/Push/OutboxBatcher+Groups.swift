@@ -28,8 +28,8 @@ extension OutboxBatcher {
         _ group: String, _ batch: inout Batch, _ tables: [RecordTable], limit: Int, isFirst: Bool
     ) throws -> Outcome {
         let members = try members(of: group)
-        // Sealed with an earlier mark of the same group.
-        guard !members.isEmpty else { return .done }
+        // Sealed with an earlier mark of the same group, or refused while it was behind another record.
+        guard !members.isEmpty, !batch.order.groupsSeen.contains(group) else { return .done }
         guard members.allSatisfy({ member in tables.contains { $0.shape == member.table.shape } }) else {
             return try areApart(members) ? dissolve(group, &batch) : .skip
         }
@@ -192,6 +192,13 @@ extension OutboxBatcher {
     }
 
     /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
+    /// Refuses a group for one of its members that may not be edited.
+    func refuseGroup(_ group: String, of record: Unsealed, _ batch: inout Batch) throws {
+        batch.order.end(.group(group))
+        let found = Hindrance.unsendable(Member(table: record.table, key: record.key, id: record.id))
+        try refuse(members(of: group), found, &batch, group)
+    }
+
     private func refuse(
         _ members: [Member], _ hindrance: Hindrance, _ batch: inout Batch, _ group: String
     ) throws {

@@ -28,8 +28,11 @@ enum ConnectionSwitch {
         return try result.get()
     }
 
-    /// Turns the switch off until the end of ``restoring(_:_:)``.
+    /// Turns the switch off, within ``restoring(_:_:)``.
     func turnOff(_ db: Database) throws { _ = try set(db, to: 0) }
+
+    /// Turns the switch on, within ``restoring(_:_:)``.
+    func turnOn(_ db: Database) throws { _ = try set(db, to: 1) }
 
     func isOn(_ db: Database) throws -> Bool { try set(db, to: -1) }
 

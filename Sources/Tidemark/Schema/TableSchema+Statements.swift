@@ -5,9 +5,11 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var rowDelete = ""
     private(set) var touchedSelect = ""
     private(set) var rowUpsert = ""
-    /// As ``rowDelete``, for where foreign keys are on. GRDB notes which tables a statement writes when it prepares its
-    /// text, and the app's observations hear of no others: without foreign keys that is the one table.
+    /// As ``rowDelete`` and ``rowUpsert``, for where foreign keys are on. GRDB notes which tables a statement writes
+    /// when it prepares its text, and the app's observations hear of no others: without foreign keys that is the one
+    /// table.
     private(set) var rowDeleteWithActions = ""
+    private(set) var rowUpsertWithActions = ""
     private(set) var shadowSelect = ""
     private(set) var markedSelect = ""
     private(set) var shadowUpsert = ""
@@ -45,6 +47,7 @@ extension RecordStatements {
         rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
         rowDeleteWithActions = rowDelete + " -- with what refers to it"
+        rowUpsertWithActions = rowUpsert + " -- with what refers to it"
         let extra = """
             tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
             tidemark_scope, tidemark_routing_scope, tidemark_gone

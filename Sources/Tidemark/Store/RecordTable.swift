@@ -85,7 +85,8 @@ struct RecordTable {
     /// - Returns: whether it was written; a trigger may skip it.
     /// - Throws: `DatabaseError` where the app's schema forbids it.
     func writeCaptured(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws -> Bool {
-        try Query(db, sql.rowUpsert).execute(key + cells)
+        let hasActions = try ConnectionSwitch.foreignKeys.isOn(db)
+        try Query(db, hasActions ? sql.rowUpsertWithActions : sql.rowUpsert).execute(key + cells)
         return try db.changesCount > 0 || rowAsItIs(db, key) == cells
     }
 
