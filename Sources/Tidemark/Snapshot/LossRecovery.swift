@@ -3,8 +3,8 @@ import TidemarkCore
 import TidemarkWire
 
 /// Replays what the server has lost (I11): operations above the marks that it still has, answered ones too, are
-/// sealed again in a new lane in their first order, each with what it was before. Until they are taken again they lie
-/// over the records as any edit does, so that a restored server does not take from the screen what was done here.
+/// sealed again in a new lane in their first order, each with what it was before. Until they are taken again they
+/// overlay the records as any edit does, so that a restored server does not take from the screen what was done here.
 struct LossRecovery {
     let db: Database
     let schema: SyncSchema
