@@ -14,8 +14,7 @@ struct DeleteActions {
     /// parent, may be quarantined, they are treated as after a delete from elsewhere.
     func delete(_ table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
         let shape = table.shape
-        var values = ByName<Cell>()
-        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
+        let values = values(of: shape, key, row)
         if try table.row(db, key) != nil, try !isAnyQuarantined(below: shape), try deleteNatively(table, key) {
             return
         }
@@ -25,12 +24,17 @@ struct DeleteActions {
         }
     }
 
+    private func values(of shape: TableSchema, _ key: [Cell], _ row: [Cell]) -> ByName<Cell> {
+        var values = ByName<Cell>()
+        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
+        return values
+    }
+
     /// Returns the rows of synced tables that refer to this one, by their keys.
     func rows(
         referringTo shape: TableSchema, _ key: [Cell], _ row: [Cell]
     ) throws -> [(table: RecordTable, key: [Cell])] {
-        var values = ByName<Cell>()
-        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
+        let values = values(of: shape, key, row)
         return try shape.children.flatMap { child -> [(table: RecordTable, key: [Cell])] in
             guard let table = schema[child.table], let referred = child.referred(in: values) else { return [] }
             let columns = table.key.map(\.sql).joined(separator: ", ")

@@ -153,8 +153,8 @@ public actor SyncEngine {
 
     /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     ///
-    /// All scopes are worked through, in parallel, even where one fails. What is written to synced tables meanwhile
-    /// goes too: an app that writes more often than the server answers bounds it by ``syncNow(within:)``.
+    /// All scopes are worked through, in parallel, even where one fails. Edits that the app makes meanwhile are pushed
+    /// too: an app that writes more often than the server answers bounds the call by ``syncNow(within:)``.
     /// - Throws: the ``SyncError`` of the first scope that failed, or as ``install()`` does; `CancellationError` when
     ///   cancelled.
     @discardableResult

@@ -191,7 +191,6 @@ extension OutboxBatcher {
         return .unsendable(Member(table: record.table, key: record.key, id: id))
     }
 
-    /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
     /// Refuses a group for one of its members that may not be edited.
     func refuseGroup(_ group: String, of record: Unsealed, _ batch: inout Batch) throws {
         batch.order.end(.group(group))
@@ -199,6 +198,7 @@ extension OutboxBatcher {
         try refuse(members(of: group), found, &batch, group)
     }
 
+    /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
     private func refuse(
         _ members: [Member], _ hindrance: Hindrance, _ batch: inout Batch, _ group: String
     ) throws {

@@ -297,7 +297,7 @@ enum Outbox {
     }
 
     /// After a gap: operations that the server has never seen go into a new lane, in order, with the numbers of those
-    /// that they need. What it has seen keeps its key, so that it is answered from memory and not done twice.
+    /// that they need. Those that it has seen keep their keys: they are answered from memory and not done twice.
     static func repair(_ db: Database, scope: Scope, from problem: Problem?, lane: String) throws {
         let entries = try open(db, scope: scope, limit: .max)
         guard let broken = problem?.lane ?? entries.first?.key.lane else { return }
