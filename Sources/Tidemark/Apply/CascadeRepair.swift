@@ -43,7 +43,9 @@ struct CascadeRepair {
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
             listed += try DeleteActions(db: db, schema: schema, scope: scope, now: now)
-                .apply(to: shape.children, of: shape.name, values, sparing: (packed, entry.version ?? .max))
+                .apply(
+                    to: shape.children, of: shape.name, values,
+                    because: .deleted(packed: packed, version: entry.version ?? .max))
         }
         return (parents, listed)
     }

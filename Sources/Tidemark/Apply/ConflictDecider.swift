@@ -29,7 +29,8 @@ actor ConflictDecider {
                 decided += 1
             } catch let error as DatabaseError where error.refusesRow {
                 // The app's own schema refuses what its handler wants.
-            } catch let error as SyncError where error.code == .recordGone {
+            } catch let error as SyncError where [.recordGone, .writeSkipped].contains(error.code) {
+                // Nor can it be done.
             } catch {
                 // The decision is in no file, and the handler is asked again.
                 askedThrough = min(askedThrough, conflict.id - 1)

@@ -35,8 +35,7 @@ extension RejectedOperation {
             return try other.stored(db)?.isLocal == true
         }
         // An action of the schema's may change other rows of the group when an edit is undone: all are read before.
-        // Rows that the server has are put back first, so that no insert takes them along, and once more where an
-        // insert had their place.
+        // Rows that the server has are put back first, and once more where an insert had their place.
         var refused: [Refused] = []
         var sent: String?
         for edit in [self] + others {
@@ -48,15 +47,14 @@ extension RejectedOperation {
             }
             try edit.remove(db)
         }
-        let known = refused.filter { $0.shadow.state == .known }
-        if !known.isEmpty {
-            try ConnectionSwitch.foreignKeys.off(db) { for edit in known { try edit.undo(db, schema) } }
+        try ConnectionSwitch.foreignKeys.off(db) {
+            for state in [Shadow.State.known, .deleted, .absent] {
+                for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
+            }
+            for edit in refused where try edit.shadow.state == .known && edit.table.row(db, edit.key) == nil {
+                try edit.undo(db, schema)
+            }
         }
-        for state in [Shadow.State.deleted, .absent] {
-            for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
-        }
-        let displaced = try known.filter { try $0.table.row(db, $0.key) == nil }
-        for edit in displaced { try edit.undo(db, schema) }
         if let sent { try undoSent(db, schema, record: sent) }
         try BlockedEdits(db: db, schema: schema).release()
     }

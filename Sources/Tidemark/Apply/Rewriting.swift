@@ -43,9 +43,8 @@ struct Rewriting {
             guard !known.isEmpty else { return }
             let columns = known.sorted { $0.key < $1.key }
             let sets = columns.enumerated().map { "\(quoted($1.key)) = ?\(shape.key.count + $0 + 1)" }
-            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }
             return try write(
-                "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey.joined(separator: " AND "))",
+                "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(shape.isKeySQL)",
                 key + columns.map { Cell($0.value) }, of: columns)
         }
         if let error = try quarantine() {
@@ -79,7 +78,7 @@ struct Rewriting {
 
     private func skipped() -> SyncError {
         SyncError(
-            .databaseFailed,
+            .writeSkipped,
             "A trigger of the app's skips the write to record \(KeyText.shown(record)) of '\(shape.name)'.",
             hint: "Change what the trigger looks for, and decide again.")
     }

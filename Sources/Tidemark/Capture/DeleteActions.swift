@@ -8,78 +8,37 @@ struct DeleteActions {
     let schema: SyncSchema
     let scope: Scope
     let now: Int64
+    /// Whether rows of a table that the server has are put back in their own turn, whatever they refer to.
+    var putsBack: (TableSchema) -> Bool = { _ in false }
 
-    /// Deletes a row that the server does not have and that was refused. SQLite takes its children along where it can.
-    /// Where a foreign key would keep the row, or a deferred one fail the commit, and where a row that would go, or its
-    /// parent, may be quarantined, they are treated as after a delete from elsewhere.
+    /// What has become of the parent.
+    enum Cause {
+        /// It was deleted elsewhere. No row is taken away without a word: what cannot travel is on this device alone
+        /// and stays, and an edit that came to the server after the version of the deletion, or has not yet, is listed
+        /// as a conflict.
+        case deleted(packed: PackedEdits, version: Version)
+        /// The server never had it. Whatever refers to it was made to on this device, and that is undone: a row that
+        /// the server has refers to what it refers to there, and no row that the server has is deleted.
+        case undone
+    }
+
+    /// Deletes a row that the server does not have and that was refused.
     func delete(_ table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
-        let shape = table.shape
-        let values = values(of: shape, key, row)
-        if try table.row(db, key) != nil, try !isAnyQuarantined(below: shape), try deleteNatively(table, key) {
-            return
-        }
+        var values = ByName<Cell>()
+        for (column, cell) in zip(table.shape.columns, key + row) { values[column.name] = cell }
         try ConnectionSwitch.foreignKeys.off(db) {
             try table.deleteRow(db, key)
-            _ = try apply(to: shape.children, of: shape.name, values, sparing: nil)
+            _ = try apply(to: table.shape.children, of: table.shape.name, values, because: .undone)
         }
     }
 
-    private func values(of shape: TableSchema, _ key: [Cell], _ row: [Cell]) -> ByName<Cell> {
-        var values = ByName<Cell>()
-        for (column, cell) in zip(shape.columns, key + row) { values[column.name] = cell }
-        return values
-    }
-
-    /// Returns the rows of synced tables that refer to this one, by their keys.
-    func rows(
-        referringTo shape: TableSchema, _ key: [Cell], _ row: [Cell]
-    ) throws -> [(table: RecordTable, key: [Cell])] {
-        let values = values(of: shape, key, row)
-        return try shape.children.flatMap { child -> [(table: RecordTable, key: [Cell])] in
-            guard let table = schema[child.table], let referred = child.referred(in: values) else { return [] }
-            let columns = table.key.map(\.sql).joined(separator: ", ")
-            return try Query(
-                db, "SELECT \(columns) FROM \(table.sql) WHERE \(child.condition(on: child.columns))"
-            ).rows(db, referred) { (RecordTable(table), $0.cells(0..<table.key.count)) }
-        }
-    }
-
-    /// Returns whether foreign keys are on, and let the row go.
-    private func deleteNatively(_ table: RecordTable, _ key: [Cell]) throws -> Bool {
-        guard try ConnectionSwitch.foreignKeys.isOn(db) else { return false }
-        var isGone = false
-        try db.inSavepoint {
-            do { isGone = try table.deleteCaptured(db, key) && !db.hasUnresolvedForeignKeys } catch let error
-                as DatabaseError where error.refusesRow
-            {}
-            return isGone ? .commit : .rollback
-        }
-        return isGone
-    }
-
-    /// Whether a table has quarantined rows that a delete of this table's rows can reach. SQLite knows nothing of them,
-    /// and takes children that are theirs.
-    private func isAnyQuarantined(below shape: TableSchema) throws -> Bool {
-        guard !shape.children.isEmpty else { return false }
-        let quarantined = Set(
-            try schema.shapes.filter { try !QuarantinedRow.isEmpty(db, $0.name) }.map { SQLName($0.name) })
-        guard !quarantined.isEmpty else { return false }
-        var (reached, waiting) = (Set([SQLName(shape.name)]), [shape.name])
-        while let table = waiting.popLast() {
-            for child in try TableSchema.references(db, to: table) where reached.insert(SQLName(child.table)).inserted {
-                waiting.append(child.table)
-            }
-        }
-        return !reached.isDisjoint(with: quarantined)
-    }
-
-    /// Applies them to the references to a record that will never exist, as if it had been deleted.
+    /// Applies them to the references to a record that will never exist.
     func apply(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
         for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
         _ = try ConnectionSwitch.foreignKeys.off(db) {
-            try apply(to: shape.children, of: shape.name, values, sparing: nil)
+            try apply(to: shape.children, of: shape.name, values, because: .undone)
         }
     }
 
@@ -88,14 +47,12 @@ struct DeleteActions {
     /// - Parameters:
     ///   - parent: the table of the deleted row.
     ///   - values: that row, by column.
-    ///   - spared: where no row is taken away without a word, the version of the parent's deletion: what cannot travel
-    ///   is on this device alone and stays, and an edit that came to the server after the deletion, or has not yet, is
-    ///   listed as a conflict. `nil` where the user has discarded the parent.
     /// - Returns: how many conflicts were listed.
     func apply(
-        to children: [TableSchema.Child], of parent: String, _ values: ByName<Cell>,
-        sparing spared: (packed: PackedEdits, version: Version)?
+        to children: [TableSchema.Child], of parent: String, _ values: ByName<Cell>, because cause: Cause
     ) throws -> Int {
+        // A row that is under way without a shadow looks like one that the server has.
+        if case .undone = cause { try SealedRun.unfold(db, schema) }
         var waiting = children.map { (child: $0, parent: parent, values: values) }
         var listed = 0
         while let (child, parent, values) = waiting.popLast() {
@@ -103,33 +60,93 @@ struct DeleteActions {
             let isHeld = "SELECT 1 FROM \(quoted(parent)) WHERE \(child.condition(on: child.parentColumns)) LIMIT 1"
             if try Query(db, isHeld).first(db, referred, { _ in true }) == true { continue }
             if try isQuarantined(parent, child, referred) { continue }
-            let condition = child.condition(on: child.columns)
-            let table = quoted(child.table)
-            let own = try spared.flatMap { spared in
-                try schema[child.table].map {
-                    try OwnRows(
-                        db, $0, spared.packed, scope, now, after: spared.version, where: condition, referred)
-                }
-            }
-            switch child.onDelete.uppercased() {
-            case "CASCADE":
-                let grandchildren = try TableSchema.references(db, to: child.table)
-                let (gone, count) = try cascade(
-                    child.table, condition, referred, own, readsRows: !grandchildren.isEmpty)
-                for row in gone { waiting += grandchildren.map { ($0, child.table, row) } }
-                listed += count
-            case "SET NULL":
-                let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
-                try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
-                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
-            case "SET DEFAULT":
-                let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
-                try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
-                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
-            default: continue
-            }
+            let (gone, count) = try act(on: Rows(child, child.condition(on: child.columns), referred), because: cause)
+            listed += count
+            guard !gone.isEmpty else { continue }
+            let grandchildren = try TableSchema.references(db, to: child.table)
+            for row in gone { waiting += grandchildren.map { ($0, child.table, row) } }
         }
         return listed
+    }
+
+    /// Rows of a child's table, by a condition and its parameters.
+    private struct Rows {
+        let child: TableSchema.Child
+        let condition: String
+        let cells: [Cell]
+
+        init(_ child: TableSchema.Child, _ condition: String, _ cells: [Cell]) {
+            (self.child, self.condition, self.cells) = (child, condition, cells)
+        }
+    }
+
+    /// Returns what stood in the rows that are gone, and how many conflicts were listed.
+    private func act(on rows: Rows, because cause: Cause) throws -> (gone: [ByName<Cell>], listed: Int) {
+        guard let shape = schema[rows.child.table] else { return (try act(on: rows, nil).gone, 0) }
+        switch cause {
+        case .deleted(let packed, let version):
+            let own = try OwnRows(db, shape, packed, scope, now, after: version, where: rows.condition, rows.cells)
+            return try act(on: rows, own)
+        case .undone:
+            var gone: [ByName<Cell>] = []
+            for key in try keys(shape, rows) {
+                if try isNew(shape, key) {
+                    gone += try act(on: Rows(rows.child, shape.isKeySQL, key), nil).gone
+                } else if !putsBack(shape) {
+                    try returnReference(shape, key, rows.child)
+                }
+            }
+            return (gone, 0)
+        }
+    }
+
+    private func keys(_ shape: TableSchema, _ rows: Rows) throws -> [[Cell]] {
+        let columns = shape.key.map(\.sql).joined(separator: ", ")
+        return try Query(db, "SELECT \(columns) FROM \(shape.sql) WHERE \(rows.condition)")
+            .rows(db, rows.cells) { $0.cells(0..<shape.key.count) }
+    }
+
+    /// Whether a row was made on this device, and the server has none.
+    private func isNew(_ shape: TableSchema, _ key: [Cell]) throws -> Bool {
+        if let shadow = try RecordTable(shape).shadow(db, key) { return shadow.state == .absent }
+        return try FirstCapture.contains(db, shape, key)
+    }
+
+    /// Has a row that the server has refer to what it refers to there. Where that is the same, it dangles here as it
+    /// does on the server.
+    private func returnReference(_ shape: TableSchema, _ key: [Cell], _ child: TableSchema.Child) throws {
+        let table = RecordTable(shape)
+        guard child.hasAction, let shadow = try table.shadow(db, key), let row = try table.row(db, key) else { return }
+        let columns = child.columns.compactMap { name in shape.data.firstIndex { $0.name.isSameName(as: name) } }
+        let changed = columns.filter { row[$0] != shadow.cells[$0] }
+        guard !changed.isEmpty else { return }
+        let sets = changed.enumerated().map { "\(shape.data[$1].sql) = ?\(key.count + $0 + 1)" }
+        try attempt(
+            "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(shape.isKeySQL)",
+            key + changed.map { shadow.cells[$0] })
+    }
+
+    /// - Parameter own: the rows, where some stay or are listed; `nil` where all go alike.
+    private func act(on rows: Rows, _ own: OwnRows?) throws -> (gone: [ByName<Cell>], listed: Int) {
+        let child = rows.child
+        var listed = 0
+        switch child.onDelete.uppercased() {
+        case "CASCADE": return try cascade(rows, own)
+        case "SET NULL":
+            let sets = child.columns.map { "\(quoted($0)) = NULL" }
+            try set(sets, in: rows)
+        case "SET DEFAULT":
+            let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
+            try set(sets, in: rows)
+        default: return ([], 0)
+        }
+        for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
+        return ([], listed)
+    }
+
+    private func set(_ sets: [String], in rows: Rows) throws {
+        let sql = "UPDATE \(quoted(rows.child.table)) SET \(sets.joined(separator: ", ")) WHERE \(rows.condition)"
+        try attempt(sql, rows.cells)
     }
 
     /// Whether a quarantined row of the parent's table holds what the children refer to: they are its own once it has
@@ -153,14 +170,12 @@ struct DeleteActions {
         }
     }
 
-    /// Deletes the children, and returns what stood in those that are gone, with the number of conflicts listed.
-    private func cascade(
-        _ table: String, _ condition: String, _ referred: [Cell], _ own: OwnRows?, readsRows: Bool
-    ) throws -> (gone: [ByName<Cell>], listed: Int) {
+    /// Deletes the children. A row that the schema keeps holds what its own children refer to, so that they stay with
+    /// it.
+    private func cascade(_ rows: Rows, _ own: OwnRows?) throws -> (gone: [ByName<Cell>], listed: Int) {
         guard let own else {
-            let gone = readsRows ? try rows(table, condition, referred) : []
-            try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
-            // A row that the schema keeps holds what its own children refer to, so that they stay with it.
+            let gone = try values(rows)
+            try attempt("DELETE FROM \(quoted(rows.child.table)) WHERE \(rows.condition)", rows.cells)
             return (gone, 0)
         }
         var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
@@ -179,10 +194,12 @@ struct DeleteActions {
 
     private func attempt(_ sql: String, _ cells: [Cell]) throws { try attempt { try Query(db, sql).execute(cells) } }
 
-    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [ByName<Cell>] {
+    private func values(_ rows: Rows) throws -> [ByName<Cell>] {
+        let table = rows.child.table
         let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }
         let list = names.map(quoted).joined(separator: ", ")
-        return try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(condition)").rows(db, cells) { row in
+        let query = try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(rows.condition)")
+        return try query.rows(db, rows.cells) { row in
             var values = ByName<Cell>()
             for (name, cell) in zip(names, row.cells(0..<names.count)) { values[name] = cell }
             return values
@@ -202,6 +219,9 @@ extension TableSchema.Child {
         return referred.count == columns.count && !referred.contains(.null) ? referred : nil
     }
 
+    /// Whether a deleted parent changes its children.
+    fileprivate var hasAction: Bool { ["CASCADE", "SET NULL", "SET DEFAULT"].contains(onDelete.uppercased()) }
+
     /// SQL for rows that hold what is referred to, its values as parameters.
     fileprivate func condition(on columns: [String]) -> String {
         zip(columns, collations).enumerated()
@@ -214,7 +234,8 @@ extension RecordTable {
     /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``). Of one that
     /// another scope holds they stay.
     func undoInsert(
-        _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema
+        _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema,
+        puttingBack putsBack: @escaping (TableSchema) -> Bool = { _ in false }
     ) throws {
         let (id, place) = (shape.recordID(key), shadow.place(in: scope))
         let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
@@ -223,7 +244,8 @@ extension RecordTable {
         if shadow.state == .deleted || isElsewhere {
             try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
         } else if let row = try row(db, key) ?? quarantined {
-            try DeleteActions(db: db, schema: schema, scope: scope, now: now).delete(self, key, row)
+            try DeleteActions(db: db, schema: schema, scope: scope, now: now, putsBack: putsBack)
+                .delete(self, key, row)
         }
     }
 }

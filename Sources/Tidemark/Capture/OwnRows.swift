@@ -51,8 +51,7 @@ struct OwnRows {
 
     /// Deletes one of them.
     func delete(_ row: Row) throws {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-        try Query(db, "DELETE FROM \(shape.sql) WHERE \(isKey)").execute(row.key)
+        try Query(db, shape.statements.rowDelete).execute(row.key)
     }
 
     private func isUnsent(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws -> Bool {

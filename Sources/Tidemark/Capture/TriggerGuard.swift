@@ -28,7 +28,9 @@ struct TriggerGuard {
     /// Runs while capture is suppressed, before the transaction ends.
     func restore() throws {
         for shape in schema.shapes where shape.isGuarded {
-            try ConnectionSwitch.triggers.off(db) { try restore(RecordTable(shape)) }
+            let table = RecordTable(shape)
+            guard try !changed(table).isEmpty else { continue }
+            try ConnectionSwitch.triggers.off(db) { try restore(table) }
         }
         try accept()
     }
@@ -42,7 +44,7 @@ struct TriggerGuard {
         let resolver = UniqueResolver(db: db, table: table)
         var haveContended = false
         for _ in 0..<Self.roundLimit {
-            let changed = try touched(table).filter { $0.row != $0.found }
+            let changed = try changed(table)
             let contending = try changed.isEmpty ? [] : write(changed, table)
             guard !contending.isEmpty else { break }
             for row in contending { try giveWay(row, table, resolver) }
@@ -56,6 +58,9 @@ struct TriggerGuard {
         try TouchedTable(table.shape).all(db)
             .map { key, row in Touched(key: key, row: row, found: try table.rowAsItIs(db, key)) }
     }
+
+    /// Those of them that are not as they should be.
+    private func changed(_ table: RecordTable) throws -> [Touched] { try touched(table).filter { $0.row != $0.found } }
 
     /// Writes rows as they should be. Returns those in whose way others stand; then all that were in the way of another
     /// one are as the triggers left them, with the numbers that a search index knows them by.

@@ -7,8 +7,8 @@ import TidemarkWire
 extension OutboxBatcher {
     /// `true` where an edit stays on this device by what is declared of its table.
     func keepHere(
-        _ batch: inout Batch, _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID,
-        _ shadow: Shadow, _ current: [Cell]?
+        _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow,
+        _ current: [Cell]?
     ) throws -> Bool {
         let isEvent = declared.kind == .events && shadow.state != .absent
         let isPullOnly = declared.direction == .pull
@@ -26,7 +26,7 @@ extension OutboxBatcher {
             return true
         }
         try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, current)
-        try restore(&batch, table, key, id, current, shadow)
+        try restore(table, key, id, shadow)
         return true
     }
 
@@ -94,62 +94,22 @@ extension OutboxBatcher {
         }
     }
 
-    /// Puts back rows of the server's that may not be edited, where they refer to a row that is about to be deleted, or
-    /// to a new one below it: they would go with it, and all that is below them.
-    private func putBack(_ batch: inout Batch, referringTo table: RecordTable, _ key: [Cell], _ row: [Cell]) throws {
-        let actions = DeleteActions(db: db, schema: schema, scope: scope.scope, now: now)
-        let group = try batch.group ?? table.group(db, key)
-        var waiting = [(shape: table.shape, key: key, row: row)]
-        var seen: Set<RecordName> = []
-        while let (shape, key, row) = waiting.popLast() {
-            for (table, key) in try actions.rows(referringTo: shape, key, row) {
-                guard let id = table.shape.recordID(key), let shadow = try table.shadow(db, key),
-                    let row = try table.row(db, key),
-                    seen.insert(RecordName(entity: table.shape.name, record: id.text)).inserted
-                else { continue }
-                if shadow.state == .absent {
-                    waiting.append((table.shape, key, row))
-                } else if shadow.state == .known, isForbidden(table.shape) {
-                    let record = Unsealed(table: table, key: key, id: id)
-                    if let other = try table.group(db, key), other != group {
-                        try refuseGroup(other, of: record, &batch)
-                    } else {
-                        try putBack(&batch, record, row, shadow)
-                    }
-                }
-            }
-        }
-    }
-
-    private func isForbidden(_ shape: TableSchema) -> Bool {
+    /// Whether the operator declares that no device edits what the server has of a table.
+    func isForbidden(_ shape: TableSchema) -> Bool {
         let declared = declarations.entity(shape.name)
         return declared.direction == .pull || declared.kind == .events
     }
 
-    private func putBack(_ batch: inout Batch, _ record: Unsealed, _ row: [Cell], _ shadow: Shadow) throws {
-        let (table, key, id) = (record.table, record.key, record.id)
-        let isEvent = declarations.entity(table.shape.name).kind == .events
-        try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, row)
-        try restore(&batch, table, key, id, row, shadow)
-        try supersede(record.name, batch)
-    }
-
-    /// The row is the server's again at once. After the first one foreign keys are off, until an insert is undone or
-    /// the batch is sealed.
-    private func restore(
-        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?,
-        _ shadow: Shadow
-    ) throws {
+    /// The row is the server's again at once. From the first one on foreign keys are off, until the batch is sealed.
+    private func restore(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws {
+        try ConnectionSwitch.foreignKeys.turnOff(db)
         if shadow.state == .known {
-            try ConnectionSwitch.foreignKeys.turnOff(db)
             // Where others stand in its way now, it finds its place as any row of the server's does.
             try CaptureSuppression.whileApplying(db, schema) {
                 try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
-            if let current { try putBack(&batch, referringTo: table, key, current) }
-            if batch.hasForeignKeys { try ConnectionSwitch.foreignKeys.turnOn(db) }
-            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema)
+            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema, puttingBack: isForbidden)
         }
         try table.dropShadow(db, key)
     }

@@ -191,13 +191,6 @@ extension OutboxBatcher {
         return .unsendable(Member(table: record.table, key: record.key, id: id))
     }
 
-    /// Refuses a group for one of its members that may not be edited.
-    func refuseGroup(_ group: String, of record: Unsealed, _ batch: inout Batch) throws {
-        batch.order.end(.group(group))
-        let found = Hindrance.unsendable(Member(table: record.table, key: record.key, id: record.id))
-        try refuse(members(of: group), found, &batch, group)
-    }
-
     /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
     private func refuse(
         _ members: [Member], _ hindrance: Hindrance, _ batch: inout Batch, _ group: String
@@ -213,21 +206,39 @@ extension OutboxBatcher {
                 try supersede(name, batch)
             }
         case .unsendable(let blocker):
-            for member in members where member.key != blocker.key || member.table.shape != blocker.table.shape {
+            func isAtFault(_ member: Member) -> Bool {
+                member.key == blocker.key && member.table.shape.name == blocker.table.shape.name
+                    || isForbidden(member.table.shape)
+            }
+            let others = members.filter { !isAtFault($0) }
+            for member in others {
                 try refuse(
                     &batch, member.table, member.key, id: member.id,
                     why: "Another edit of the same group cannot be sent.")
             }
-            if let id = blocker.id {
-                _ = try sealRecord(&batch, Unsealed(table: blocker.table, key: blocker.key, id: id))
-            } else {
-                try refuseKey(&batch, blocker.table, blocker.key)
+            // Each is listed with a reason of its own, and what is forbidden is undone at once.
+            for member in members where isAtFault(member) {
+                if let id = member.id {
+                    _ = try sealRecord(&batch, Unsealed(table: member.table, key: member.key, id: id))
+                } else {
+                    try refuseKey(&batch, member.table, member.key)
+                }
             }
+            for member in others { try stayRefused(member) }
             for member in members {
                 let record = member.id?.text ?? KeyText(member.key).text
                 try Outbox.noteGroup(db, group, entity: member.table.shape.name, record: record)
             }
         }
+    }
+
+    /// What was undone beside a refused record may have changed it: that is no edit that goes without its group.
+    private func stayRefused(_ member: Member) throws {
+        let (table, key) = (member.table, member.key)
+        guard let shadow = try table.shadow(db, key), shadow.mark != nil else { return }
+        let row = try table.row(db, key)
+        let isAsBefore = shadow.state == .absent ? row == nil : shadow.state == .known && row == shadow.cells
+        if isAsBefore { try table.dropShadow(db, key) } else { try table.unmark(db, key) }
     }
 
     // MARK: What one request carries

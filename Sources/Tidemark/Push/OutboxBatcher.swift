@@ -31,7 +31,6 @@ struct OutboxBatcher {
         let identity: Identity?
         var hasBlocked: Bool
         let hasInferred: Bool
-        let hasForeignKeys: Bool
         /// The group that is being sealed.
         var group: String?
         var order = Order()
@@ -67,8 +66,7 @@ struct OutboxBatcher {
                 dependence: try Dependence(db, schema, lane: lane, hasOpen: hasOpen),
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db),
-                hasInferred: try Inferred.isAny(db),
-                hasForeignKeys: try ConnectionSwitch.foreignKeys.isOn(db))
+                hasInferred: try Inferred.isAny(db))
             try ConnectionSwitch.foreignKeys.restoring(db) {
                 try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             }
@@ -165,7 +163,7 @@ struct OutboxBatcher {
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try keepHere(&batch, declared, table, key, id, edited.known, current) {
+        if try keepHere(declared, table, key, id, edited.known, current) {
             try supersede(edited.name, batch)
             return .done
         }

@@ -62,6 +62,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         /// A decision about a record that is deleted, of which too little is known to make it anew, or whose row is
         /// quarantined.
         public static let recordGone = Code("record_gone")
+        /// A decision that writes what a trigger of the app's skips.
+        public static let writeSkipped = Code("write_skipped")
         /// The engine was disconnected, and sends nothing any more.
         public static let engineDisconnected = Code("engine_disconnected")
         /// The file has edits that no server has taken, and they were not to be discarded.
@@ -81,8 +83,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .tokenUnavailable, .scopeForbidden, .scopeErased, .stoppedByOperator, .requestRefused, .quotaExceeded,
             .checkpointExpired,
             .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
-            .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .engineDisconnected, .unsentEdits,
-            .attachmentUnavailable, .folderFailed, .databaseInterrupted, .databaseFailed,
+            .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .writeSkipped, .engineDisconnected,
+            .unsentEdits, .attachmentUnavailable, .folderFailed, .databaseInterrupted, .databaseFailed,
         ]
     }
 

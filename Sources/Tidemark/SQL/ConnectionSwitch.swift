@@ -31,9 +31,6 @@ enum ConnectionSwitch {
     /// Turns the switch off, within ``restoring(_:_:)``.
     func turnOff(_ db: Database) throws { _ = try set(db, to: 0) }
 
-    /// Turns the switch on, within ``restoring(_:_:)``.
-    func turnOn(_ db: Database) throws { _ = try set(db, to: 1) }
-
     func isOn(_ db: Database) throws -> Bool { try set(db, to: -1) }
 
     /// Returns whether it was on.
@@ -51,14 +48,5 @@ enum ConnectionSwitch {
         case .triggers: TIDEMARK_TRIGGERS
         case .foreignKeys: TIDEMARK_FOREIGN_KEYS
         }
-    }
-}
-
-extension Database {
-    /// Whether a deferred foreign key would fail the commit.
-    var hasUnresolvedForeignKeys: Bool {
-        var (current, highest): (CInt, CInt) = (0, 0)
-        sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
-        return current != 0
     }
 }

@@ -38,7 +38,7 @@ extension RecordStatements {
 
     init(of shape: TableSchema) {
         let keys = shape.key.map(\.sql)
-        let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+        let isKey = shape.isKeySQL
         let keyList = keys.joined(separator: ", ")
         let dataList = shape.data.map { ", \($0.sql)" }.joined()
         // A constant column keeps the list from being empty in a table that is all key.

@@ -93,6 +93,8 @@ struct TableSchema: Hashable, Sendable {
     /// TRIGGER"), so it is left out where the table has none: INSERT OR IGNORE in a trigger then does what it says.
     var orAbort: String { hasConflictClauses ? "OR ABORT " : "" }
     var sql: String { quoted(name) }
+    /// SQL for the row, or the shadow, whose key the first parameters are.
+    var isKeySQL: String { key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ") }
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }

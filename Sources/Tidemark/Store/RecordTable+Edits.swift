@@ -90,8 +90,7 @@ extension RecordTable {
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowDelete).execute(key) }
 
     func group(_ db: Database, _ key: [Cell]) throws -> String? {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-        return try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(isKey)")
+        return try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(shape.isKeySQL)")
             .first(db, key) { $0.optionalText(0) } ?? nil
     }
 

@@ -88,6 +88,20 @@ extension ConflictTests {
         }
     }
 
+    @Test("Manual: what a trigger of the app's forbids or skips stays in the list, and the sync goes on")
+    func skipped() async throws {
+        for raise in ["RAISE(ABORT, 'no')", "RAISE(IGNORE)"] {
+            let pair = try await Pair(.state("note", conflict: .manual))
+            try await clash(pair)
+            try await pair.here.sql(
+                "CREATE TRIGGER keep BEFORE UPDATE ON note WHEN NEW.title = 'no' BEGIN SELECT \(raise); END")
+            let engine = try pair.here.engine { _ in .merge(["title": "no"]) }
+            for _ in 0..<2 { try await engine.syncNow() }
+            #expect(try await engine.status().undecided == 1)
+            #expect(try await pair.titles() == ["theirs"])
+        }
+    }
+
     @Test(
         "Manual: a decision for this device leaves alone what was edited or deleted here since",
         arguments: [("UPDATE note SET title = 'later'", "later" as Value?), ("DELETE FROM note", nil)])

@@ -14,6 +14,7 @@ struct ErrorCodeTests {
         .scopeErased: .needsApp, .requestRefused: .needsApp, .declarationMismatch: .needsApp,
         .tableUnsupported: .needsApp, .configurationInvalid: .needsApp, .sessionsUnavailable: .needsApp,
         .groupImpossible: .needsApp, .schemaUnsupported: .needsApp, .recordUnknown: .needsApp, .recordGone: .needsApp,
+        .writeSkipped: .needsApp,
         .engineDisconnected: .needsApp, .unsentEdits: .needsApp, .attachmentUnavailable: .needsApp,
         .stoppedByOperator: .needsApp,
     ]

@@ -108,12 +108,11 @@ extension ShadowTable {
     ///
     /// - Returns: `nil` where the record is not new. `place` is the scope that has to look at its mark.
     func insert(_ db: Database, _ key: [Cell]) throws -> (isMarked: Bool, group: String?, place: String?)? {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
         return try Query(
             db,
             """
             SELECT tidemark_mark IS NOT NULL, tidemark_group, tidemark_routing_scope FROM \(sql)
-            WHERE \(isKey) AND tidemark_state = \(Shadow.State.absent.rawValue)
+            WHERE \(shape.isKeySQL) AND tidemark_state = \(Shadow.State.absent.rawValue)
             """
         ).first(db, key) { ($0.integer(0) == 1, $0.optionalText(1), $0.optionalText(2)) }
     }
@@ -126,16 +125,14 @@ extension ShadowTable {
 
     /// Gives a record the latest number among the marks.
     func markLast(_ db: Database, _ key: [Cell]) throws {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-        try Query(db, "UPDATE \(sql) SET tidemark_mark = \(Marks.counterSQL) WHERE \(isKey)")
+        try Query(db, "UPDATE \(sql) SET tidemark_mark = \(Marks.counterSQL) WHERE \(shape.isKeySQL)")
             .execute(key)
     }
 
     /// Puts a record off.
     func putOff(_ db: Database, _ key: [Cell]) throws {
-        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
         try Query(
-            db, "UPDATE \(sql) SET tidemark_mark = -tidemark_mark WHERE \(isKey) AND tidemark_mark > 0"
+            db, "UPDATE \(sql) SET tidemark_mark = -tidemark_mark WHERE \(shape.isKeySQL) AND tidemark_mark > 0"
         ).execute(key)
     }
 
