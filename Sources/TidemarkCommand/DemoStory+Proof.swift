@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import GRDB
+    import Tidemark
 
     /// Damage that no sync can see, since no trigger has seen it: the digest does.
     extension DemoStory {
@@ -29,11 +30,11 @@
             defer { try? database.close() }
             return try database.write { db in
                 let id = try String.fetchOne(db, sql: "SELECT max(\(table.key)) FROM \(table.name)") ?? ""
-                try db.execute(sql: "INSERT INTO tidemark_applying(flag) VALUES (1)")
+                try CaptureSuppression.raise(db)
                 try db.execute(
                     sql: "UPDATE \(table.name) SET \(table.columns[2]) = 'damaged' WHERE \(table.key) = ?",
                     arguments: [id])
-                try db.execute(sql: "DELETE FROM tidemark_applying")
+                try CaptureSuppression.lower(db)
                 return id
             }
         }

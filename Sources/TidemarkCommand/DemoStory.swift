@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import GRDB
+    import Tidemark
     import TidemarkServer
 
     /// The findings of the demo, for programs.
@@ -171,29 +172,18 @@
         private func killInMidSync(after delay: Duration) async throws -> String? {
             let watcher = try world.open("b.sqlite")
             defer { try? watcher.close() }
-            let before = try await Self.operations(watcher).finished
+            let before = try await watcher.read(OutboxHistory.counts).answered
             let process = try world.startSync("b.sqlite", page: 50)
             let deadline = ContinuousClock.now + .seconds(30)
             while process.isRunning, ContinuousClock.now < deadline {
-                if try await Self.operations(watcher).open > 0 { break }
+                if try await watcher.read(OutboxHistory.counts).open > 0 { break }
                 try await Task.sleep(for: .milliseconds(1))
             }
             try await Task.sleep(for: delay)
             process.signal(SIGKILL)
             guard await process.wait() == -SIGKILL else { return nil }
-            let after = try await Self.operations(watcher)
-            return "\(after.open) edits sealed without a verdict, \(after.finished - before) with one"
-        }
-
-        private static func operations(_ database: DatabaseQueue) async throws -> (open: Int, finished: Int) {
-            try await database.read { db in
-                let sql = "SELECT count(*) FROM tidemark_operation WHERE finished_at IS"
-                let packed = "SELECT coalesce(sum(last - first + 1), 0) FROM tidemark_history"
-                return (
-                    try Int.fetchOne(db, sql: "\(sql) NULL") ?? 0,
-                    try Int.fetchOne(db, sql: "SELECT (\(sql) NOT NULL) + (\(packed))") ?? 0
-                )
-            }
+            let after = try await watcher.read(OutboxHistory.counts)
+            return "\(after.open) edits sealed without a verdict, \(after.answered - before) with one"
         }
     }
 

@@ -57,7 +57,8 @@
 
         private static func open(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {
             let database = try DatabaseQueue(path: path, configuration: configuration)
-            _ = try database.read { db in try db.tableExists("tidemark_meta") }
+            // Only a read tells whether the file is a database.
+            _ = try database.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") }
             return database
         }
 
@@ -67,32 +68,11 @@
             return (wal?[.size] as? NSNumber)?.intValue ?? 0 == 0
         }
 
-        /// The tables that are synced: those that the file remembers, whether their triggers stand or a rebuild took
-        /// them away, and those that triggers came to with a new name.
-        func syncedTables() throws -> [String] {
-            let captured =
-                "SELECT tbl_name AS name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_*'"
-            guard try database.read({ db in try db.tableExists("tidemark_table") }) else {
-                return try names("SELECT DISTINCT name FROM (\(captured))")
-            }
-            return try names(
-                """
-                SELECT name FROM tidemark_table
-                WHERE EXISTS (SELECT 1 FROM sqlite_master AS m WHERE m.type = 'table' AND m.name = tidemark_table.name)
-                UNION \(captured)
-                """)
-        }
+        /// The synced tables in the file.
+        func syncedTables() throws -> [String] { try database.read { db in try SyncedNames.tables(db) } }
 
         /// Tables that were synced once and are in the file no more.
-        func vanishedTables() throws -> [String] {
-            guard try database.read({ db in try db.tableExists("tidemark_table") }) else { return [] }
-            return try names(
-                """
-                SELECT name FROM tidemark_table
-                WHERE NOT EXISTS (
-                  SELECT 1 FROM sqlite_master AS m WHERE m.type = 'table' AND m.name = tidemark_table.name)
-                """)
-        }
+        func missingTables() throws -> [String] { try database.read { db in try SyncedNames.missingTables(db) } }
 
         /// Reads which tables and scopes the file syncs, out of its own schema.
         func inspect() throws -> FileInspection { try database.read { db in try FileInspection(db) } }
@@ -106,11 +86,7 @@
         }
 
         /// The scopes that the file has synced before.
-        func scopes() throws -> [Scope] {
-            guard try database.read({ db in try db.tableExists("tidemark_scope") }) else { return [] }
-            let known = try names("SELECT name FROM tidemark_scope").compactMap { Scope($0)?.parent }
-            return known.enumerated().filter { known.firstIndex(of: $1) == $0 }.map(\.element)
-        }
+        func scopes() throws -> [Scope] { try database.read { db in try SyncedNames.scopes(db) } }
 
         /// The tables that can be synced.
         func ownTables(where isWanted: (String) -> Bool = { _ in true }) throws -> [String] {
@@ -248,10 +224,6 @@
                         : "name those that the token grants: \(names)")
             }
             return [scope]
-        }
-
-        private func names(_ sql: String) throws -> [String] {
-            try database.read { db in try String.fetchAll(db, sql: sql + " ORDER BY 1") }
         }
     }
 

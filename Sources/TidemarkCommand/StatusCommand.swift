@@ -91,7 +91,7 @@
             let inspection = try device.inspect()
             warnings = inspection.warnings
             guard let declared = try device.declared() else {
-                missingTables = try device.vanishedTables()
+                missingTables = try device.missingTables()
                 return
             }
             let engine = try declared.engine(device, NoTransport())
@@ -122,10 +122,8 @@
             }
             conflicts = try await engine.conflicts().map(MetEdit.init)
             quarantined = try await device.database.read { db in
-                try Row.fetchAll(
-                    db, sql: "SELECT entity, record, reason FROM tidemark_quarantine WHERE move = 0 ORDER BY 1, 2"
-                )
-                .map { QuarantinedEntry(table: $0[0], record: $0[1], reason: $0[2]) }
+                try QuarantinedRecord.fetchAll(db)
+                    .map { QuarantinedEntry(table: $0.entity, record: $0.record, reason: $0.reason) }
             }
         }
 

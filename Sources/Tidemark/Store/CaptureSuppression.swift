@@ -1,10 +1,10 @@
-import GRDB
+package import GRDB
 
 /// The row that makes capture look away. It exists only inside a transaction, so no other connection ever sees it.
-enum CaptureSuppression {
-    static func raise(_ db: Database) throws {
+package enum CaptureSuppression {
+    package static func raise(_ db: Database) throws {
         try Query(db, "INSERT INTO tidemark_applying(flag) VALUES (1)").execute()
     }
 
-    static func lower(_ db: Database) throws { try Query(db, "DELETE FROM tidemark_applying").execute() }
+    package static func lower(_ db: Database) throws { try Query(db, "DELETE FROM tidemark_applying").execute() }
 }

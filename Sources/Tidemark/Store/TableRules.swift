@@ -12,6 +12,12 @@ enum TableRules {
         return Dictionary(rules.compactMap { $0 }, uniquingKeysWith: { $1 })
     }
 
+    /// The tables that the file remembers, whether they are still in it.
+    static func names(_ db: Database) throws -> [String] {
+        guard try FileTable.isListed("tidemark_table", db) else { return [] }
+        return try Query(db, "SELECT name FROM tidemark_table").rows(db) { $0.text(0) }
+    }
+
     static func write(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule) throws {
         try respell(db, table)
         try Query(

@@ -1,9 +1,12 @@
 import Testing
 
 /// Each table of the client is read and written in SQL where its type is, and one file makes it. Everybody else asks
-/// that type. Statements over several tables, triggers and views are listed with the tables that they name.
+/// that type, the command too. Statements over several tables, triggers and views are listed with the tables that they
+/// name.
 struct StoreRule {
     static let target = "Sources/Tidemark/"
+    /// The client's floors: the command opens devices' files.
+    static let targets = [target, "Sources/TidemarkCommand/"]
     static let home = target + "Store/"
     /// A shadow goes with each of the app's tables, and so does a table that notes rows of a guarded one: their names
     /// are made of the app's.
@@ -30,8 +33,9 @@ struct StoreRule {
     }
 
     func faults(path: String, text: String) -> [Fault] {
-        guard path.hasPrefix(Self.target) else { return [] }
-        let place = Self.place(of: path)
+        guard Self.targets.contains(where: path.hasPrefix) else { return [] }
+        // Homes and exceptions are of the client: to the command's files, none applies.
+        let place = path.hasPrefix(Self.target) ? Self.place(of: path) : path
         return uses(in: text).flatMap { use -> [Fault] in
             var messages = use.tables.filter { !Self.mayName($0, at: place) }.sorted()
                 .map { "'\($0)' is named in SQL away from its type" }
@@ -125,6 +129,7 @@ struct StoreRuleTests {
         let sent = "let sql =\n    \"SELECT 1 FROM tidemark_operation\"\n"
         #expect(lines("Tidemark/Apply/A.swift", sent) == [2] && lines("Tidemark/Store/A.swift", sent) == [2])
         #expect(lines("Tidemark/Store/Outbox/A.swift", sent).isEmpty && lines("TidemarkTesting/A.swift", sent).isEmpty)
+        #expect(lines("TidemarkCommand/A.swift", sent) == [2])
         let orphan = #"try Query(db, "DELETE FROM tidemark_orphan WHERE id = ?1")"#
         #expect(lines("Tidemark/Scopes/A.swift", orphan) == [1] && lines("Tidemark/Store/A.swift", orphan) == [1])
         #expect(lines("Tidemark/Store/OrphanedEdits.swift", orphan).isEmpty)

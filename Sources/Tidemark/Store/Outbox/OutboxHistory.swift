@@ -212,6 +212,14 @@ package enum OutboxHistory {
         }
     }
 
+    /// How many operations the file holds without a verdict and with one, in blocks and outside, for tools that look
+    /// at a file from outside.
+    package static func counts(_ db: Database) throws -> (open: Int, answered: Int) {
+        let packed = try Query.count(db, "SELECT coalesce(sum(last - first + 1), 0) FROM tidemark_history")
+        let answered = try Query.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NOT NULL")
+        return (try Outbox.countOpen(db), answered + packed)
+    }
+
     // MARK: Removing
 
     static func clear(_ db: Database, _ scope: Scope) throws {
