@@ -1,7 +1,7 @@
 /// How far syncing has come, for a progress bar: rows and edits, with totals where they are known.
 public struct SyncProgress: Hashable, Sendable, CustomStringConvertible {
     /// One direction of syncing.
-    public struct Part: Hashable, Sendable {
+    public struct Part: Hashable, Sendable, CustomStringConvertible {
         /// The rows or edits that are done since work began after the last rest, or since the engine was made; a
         /// filling that resumes counts those of the runs before too.
         public var done: Int
@@ -18,6 +18,9 @@ public struct SyncProgress: Hashable, Sendable, CustomStringConvertible {
         public var fraction: Double? {
             total.map { $0 > 0 ? min(1, Double(done) / Double($0)) : 1 }
         }
+
+        /// Such as `200 of 1000`, or `40` where the total is not known.
+        public var description: String { "\(done)" + (total.map { " of \($0)" } ?? "") }
     }
 
     /// Edits that the server has answered, of those and all that wait.
@@ -38,7 +41,5 @@ public struct SyncProgress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Such as `sent 200 of 1000, received 40`.
-    public var description: String { "sent \(Self.text(sent)), received \(Self.text(received))" }
-
-    private static func text(_ part: Part) -> String { "\(part.done)" + (part.total.map { " of \($0)" } ?? "") }
+    public var description: String { "sent \(sent), received \(received)" }
 }

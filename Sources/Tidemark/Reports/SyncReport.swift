@@ -6,7 +6,7 @@ public import TidemarkWire
 /// ``quarantined`` is kept outside of it; what this device had already is in neither.
 public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     /// Numbers that add up.
-    public struct Counts: Hashable, Sendable {
+    public struct Counts: Hashable, Sendable, CustomStringConvertible {
         /// Operations that got a verdict, whichever it was.
         public var pushed: Int
         /// Changes that came: rows, and deletions.
@@ -43,6 +43,20 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
             self.bytesReceived = bytesReceived
         }
 
+        /// A sentence for a log or a screen: `Sent 3 operations, applied 1 of 1 change, in 2 requests.`
+        public var description: String { clause + "." }
+
+        /// The sentence without its end.
+        fileprivate var clause: String {
+            let troubles = [
+                rejected > 0 ? "\(rejected) rejected" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
+                conflicts > 0 ? counted(conflicts, "conflict") : nil,
+            ].compactMap { $0 }
+            return "Sent \(counted(pushed, "operation")), applied \(applied) of \(counted(received, "change"))"
+                + (troubles.isEmpty ? "" : ": " + troubles.joined(separator: ", "))
+                + ", in \(counted(roundTrips, "request"))"
+        }
+
         static func += (lhs: inout Counts, rhs: Counts) {
             lhs.pushed += rhs.pushed
             lhs.received += rhs.received
@@ -68,35 +82,28 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Operations that got a verdict, whichever it was.
-    public var pushed: Int { sum(\.pushed) }
+    public var pushed: Int { sum.pushed }
     /// Changes that came: rows, and deletions.
-    public var received: Int { sum(\.received) }
+    public var received: Int { sum.received }
     /// Changes that made a difference here.
-    public var applied: Int { sum(\.applied) }
+    public var applied: Int { sum.applied }
     /// Rows quarantined because this device's schema does not take them.
-    public var quarantined: Int { sum(\.quarantined) }
+    public var quarantined: Int { sum.quarantined }
     /// Operations that the server refused: a part of ``pushed``.
-    public var rejected: Int { sum(\.rejected) }
+    public var rejected: Int { sum.rejected }
     /// Conflicts that no policy resolved; see ``Counts/conflicts``.
-    public var conflicts: Int { sum(\.conflicts) }
+    public var conflicts: Int { sum.conflicts }
     /// Requests made.
-    public var roundTrips: Int { sum(\.roundTrips) }
+    public var roundTrips: Int { sum.roundTrips }
     /// Bytes of requests' bodies, as on the wire.
-    public var bytesSent: Int { sum(\.bytesSent) }
+    public var bytesSent: Int { sum.bytesSent }
     /// Bytes of answers' bodies, as on the wire.
-    public var bytesReceived: Int { sum(\.bytesReceived) }
+    public var bytesReceived: Int { sum.bytesReceived }
 
     /// A sentence for a log or a screen, without row data.
     public var description: String {
-        let troubles = [
-            rejected > 0 ? "\(rejected) rejected" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
-            conflicts > 0 ? counted(conflicts, "conflict") : nil,
-        ].compactMap { $0 }
-        let time = "\((duration / .milliseconds(1)).rounded() / 1000) s"
-        return "Sent \(counted(pushed, "operation")), applied \(applied) of \(counted(received, "change"))"
-            + (troubles.isEmpty ? "" : ": " + troubles.joined(separator: ", "))
-            + ", in \(counted(roundTrips, "request")) and \(time)."
+        "\(sum.clause) and \((duration / .milliseconds(1)).rounded() / 1000) s."
     }
 
-    private func sum(_ number: KeyPath<Counts, Int>) -> Int { scopes.values.reduce(0) { $0 + $1[keyPath: number] } }
+    private var sum: Counts { scopes.values.reduce(into: Counts()) { $0 += $1 } }
 }

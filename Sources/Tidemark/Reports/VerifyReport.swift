@@ -69,6 +69,16 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
             self.gaps = gaps
         }
 
+        fileprivate init(sumOf tables: [Table]) {
+            self.init(gaps: tables.flatMap(\.gaps))
+            for table in tables {
+                records += table.records
+                differing += table.differing
+                repaired += table.repaired
+            }
+            isCutShort = tables.contains(where: \.isCutShort)
+        }
+
         mutating func noteUnsent(_ id: String) {
             if unsentIDs.count < VerifyReport.idLimit, !unsentIDs.contains(id) { unsentIDs.append(id) }
         }
@@ -122,13 +132,21 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
     public var isClean: Bool { tables.allSatisfy { $0.differing == $0.repaired && !$0.isCutShort } }
 
     /// A sentence for a log or a screen, without row data.
-    public var description: String {
-        var sum = Table(records: records, differing: differing, repaired: repaired, gaps: tables.flatMap(\.gaps))
-        sum.isCutShort = tables.contains(where: \.isCutShort)
-        return sum.description
-    }
+    public var description: String { Table(sumOf: tables).description }
 
     private var tables: [Table] { scopes.values.flatMap { $0.tables.values } }
+}
+
+extension VerifyReport.Part: CustomStringConvertible {
+    /// A sentence for a log or a screen, without row data.
+    public var description: String {
+        "As of version \(version): \(VerifyReport.Table(sumOf: Array(tables.values)))"
+    }
+}
+
+extension VerifyReport.Gap: CustomStringConvertible {
+    /// A sentence for a log or a screen: `Column size was not compared: computed_default.`
+    public var description: String { (column.map { "Column \($0)" } ?? "The table") + " was not compared: \(reason)." }
 }
 
 extension VerifyReport.Table: CustomStringConvertible {

@@ -15,6 +15,14 @@ public struct BlobPage: Hashable, Sendable {
     }
 }
 
+extension BlobPage: CustomStringConvertible {
+    /// A sentence for a log: `2 of 40 blobs, 300 bytes in all, and more behind them.`
+    public var description: String {
+        "\(blobs.count) of \(counted(total.blobs, "blob")), \(counted(total.bytes, "byte")) in all"
+            + (next == nil ? "." : ", and more behind them.")
+    }
+}
+
 extension SyncServer {
     /// Blobs of one page, at most.
     private static let pageLimit = 10_000

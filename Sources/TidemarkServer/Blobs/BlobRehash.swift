@@ -66,6 +66,20 @@ public struct DamagedBlob: Hashable, Sendable {
     }
 }
 
+extension DamagedBlob: CustomStringConvertible {
+    /// A sentence for a log: `Blob 2c26… of w:1, 120 bytes: its bytes differ, and it was removed.`
+    public var description: String {
+        let fault =
+            switch damage {
+            case .differs: "its bytes differ"
+            case .lost: "it has another number of bytes"
+            case .unreadable: "it cannot be read"
+            }
+        return "Blob \(hash) of \(scope), \(counted(size, "byte")): \(fault)"
+            + (isRemoved ? ", and it was removed." : ".")
+    }
+}
+
 extension SyncServer {
     /// Scopes and blobs that are asked for at once.
     private static let rehashed = 256

@@ -114,6 +114,8 @@ struct PublicValueTests {
         #expect(
             busy.description == "Sent 3 operations, applied 0 of 1 change: "
                 + "2 rejected, 1 quarantined, 1 conflict, in 2 requests and 1.234 s.")
+        #expect(
+            busy.scopes["w:1"]?.description == "Sent 3 operations, applied 0 of 0 changes: 2 rejected, in 1 request.")
     }
 
     @Test("a comparison is a sentence")
@@ -124,6 +126,10 @@ struct PublicValueTests {
             records: 1, differing: 2, repaired: 1, gaps: [.init(column: "seen", reason: .computedDefault)])
         #expect(report.description == "Compared 13 rows: 2 differed, 1 repaired; 1 could not be compared.")
         #expect(!report.isClean)
+        let part = report.scopes["w:1"]
+        #expect(part?.description == "As of version 7: \(report)")
+        #expect(part?.tables["tag"]?.gaps.first?.description == "Column seen was not compared: computed_default.")
+        #expect(VerifyReport.Gap(reason: .events).description == "The table was not compared: events.")
         report.scopes["w:1"]?.tables["tag"]?.isCutShort = true
         #expect(report.description.contains("and more differ"))
     }

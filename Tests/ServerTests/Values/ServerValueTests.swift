@@ -53,6 +53,16 @@ struct ServerValueTests {
         #expect(compaction.description == "Of no more use: nothing.")
         (compaction.superseded, compaction.expired, compaction.parts) = (3, 1, 2)
         #expect(compaction.description == "Of no more use: 3 replaced rows, 1 expired change, 2 unfinished uploads.")
+
+        let blob = StoredBlob(hash: "2c26", size: 1, seen: Date(milliseconds: 0))
+        var page = BlobPage(blobs: [blob], total: BlobTally(blobs: 2, bytes: 300), next: "2c26")
+        #expect(page.description == "1 of 2 blobs, 300 bytes in all, and more behind them.")
+        page.next = nil
+        #expect(page.description == "1 of 2 blobs, 300 bytes in all.")
+        var damaged = DamagedBlob(scope: "w:1", hash: "2c26", size: 1, damage: .differs, isRemoved: true)
+        #expect(damaged.description == "Blob 2c26 of w:1, 1 byte: its bytes differ, and it was removed.")
+        (damaged.damage, damaged.isRemoved) = (.unreadable, false)
+        #expect(damaged.description == "Blob 2c26 of w:1, 1 byte: it cannot be read.")
         var erasure = Erasure()
         #expect(erasure.description == "Erasure of nothing in 0 scopes.")
         (erasure.changes, erasure.devices, erasure.tallies, erasure.scopes) = (3, 1, 2, 1)
