@@ -2,15 +2,16 @@ import Foundation
 public import TidemarkServer
 import TidemarkWire
 
-/// Blobs are rows, whichever node they come to (A12). All functions throw ``BlobRefusal``, `StoreUnavailable` for what
-/// passes by itself, and ``PostgresError`` for the rest.
+/// Blobs are rows, whichever node they come to (A12). Sizes and offsets are in bytes, moments in milliseconds
+/// since 1970. All functions throw ``BlobRefusal``, `StoreUnavailable` for what passes by itself, and ``PostgresError``
+/// for the rest.
 extension PostgresStore: BlobStore {
     private static let find = Statement(
         "blob", "SELECT size, seen_at, place FROM blob WHERE scope = $1 AND hash = $2")
 
     /// Finds a blob by its row.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob? {
         try await reads.run { line in
             try line.read { session in
@@ -53,7 +54,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads rows that follow on each other.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func bytes(
         of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int
     ) async throws -> [UInt8] {
@@ -69,7 +70,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads rows along their key.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func blobs(
         in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int
     ) async throws -> [StoredBlob] {
@@ -90,7 +91,7 @@ extension PostgresStore: BlobStore {
 
     /// Finds a part by its row.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func part(_ name: BlobPartName) async throws -> BlobPart? {
         try await reads.run(for: name.principal, in: name.scope) { line in
             try line.read { session in try BlobRows.part(session, name) }
@@ -99,7 +100,7 @@ extension PostgresStore: BlobStore {
 
     /// Writes the part's row, in one transaction with the counts.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func begin(
         _ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64
     ) async throws -> BlobPart {
@@ -112,7 +113,7 @@ extension PostgresStore: BlobStore {
 
     /// Writes a piece, in one transaction with the part's row.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func append(
         _ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64
     ) async throws -> BlobPart {
@@ -126,7 +127,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads rows that follow on each other.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8] {
         try await bytes(
             at: part.place, in: part.name.scope, for: part.name.principal, from: offset, limit: limit)
@@ -134,7 +135,7 @@ extension PostgresStore: BlobStore {
 
     /// Writes the part's rows and puts the blob's in their place, in one transaction.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func keep(
         _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
     ) async throws -> Bool {
@@ -150,7 +151,7 @@ extension PostgresStore: BlobStore {
 
     /// Puts a blob's row in the place of the part's.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool {
         try await reads.run(for: part.name.principal, in: part.name.scope) { line in
             try line.write { session in try BlobRows.finish(session, part, at: moment) }
@@ -159,7 +160,7 @@ extension PostgresStore: BlobStore {
 
     /// Removes the part's rows.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func drop(_ part: BlobPart) async throws {
         try await reads.run { line in
             try line.write { session in try BlobRows.drop(session, part) }
@@ -168,7 +169,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads rows.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func parts(
         in scope: Scope?, of principal: String?, writtenBefore moment: Int64, limit: Int
     ) async throws -> [BlobPart] {
@@ -189,7 +190,7 @@ extension PostgresStore: BlobStore {
 
     /// Writes moments.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func noteSeen(_ hashes: [String], in scope: Scope, at moment: Int64) async throws -> [String] {
         try await reads.run { line in
             try line.write { session in
@@ -202,7 +203,7 @@ extension PostgresStore: BlobStore {
 
     /// Removes the blob's rows.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) async throws -> Bool {
         try await reads.run { line in
             try line.write { session in try BlobRows.remove(session, blob.hash, in: scope, seenBefore: moment) }
@@ -214,7 +215,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads the list of scopes.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func blobScopes(after scope: Scope?, limit: Int) async throws -> [BlobScope] {
         try await reads.run { line in
             try line.read { session in
@@ -234,7 +235,7 @@ extension PostgresStore: BlobStore {
 
     /// Writes the moment, or takes a scope without blobs off the list.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func noteScan(of scope: Scope, at moment: Int64) async throws {
         try await reads.run { line in
             try line.write { session in
@@ -246,7 +247,7 @@ extension PostgresStore: BlobStore {
 
     /// Reads what is counted.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or ``PostgresError``, as ``BlobStore`` says.
     public func blobTally(of scope: Scope, by principal: String?) async throws -> BlobTally {
         try await reads.run { line in
             try line.read { session in try BlobRows.tally(session, of: scope, by: principal) }

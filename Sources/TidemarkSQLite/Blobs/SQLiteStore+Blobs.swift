@@ -4,14 +4,15 @@ public import TidemarkServer
 import TidemarkWire
 
 /// Blobs are files beside the database, and rows in it say which there are (A12). Whatever changes the names of files
-/// has the database's one write transaction, so that no two processes do so at once.
+/// has the database's one write transaction, so that no two processes do so at once. Sizes and offsets are in
+/// bytes, moments in milliseconds since 1970.
 ///
 /// All functions throw ``BlobRefusal``; `StoreUnavailable` where the disk or another process stands in the way for now,
 /// and GRDB's `DatabaseError` for anything else.
 extension SQLiteStore: BlobStore {
     /// Finds a blob by its row; one whose file is gone is not there.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob? {
         let files = files
         return try await reading { db in
@@ -22,7 +23,7 @@ extension SQLiteStore: BlobStore {
 
     /// Reads from the file.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func bytes(
         of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int
     ) async throws -> [UInt8] {
@@ -34,7 +35,7 @@ extension SQLiteStore: BlobStore {
 
     /// Reads rows along their key.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func blobs(
         in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int
     ) async throws -> [StoredBlob] {
@@ -63,7 +64,7 @@ extension SQLiteStore: BlobStore {
 
     /// Finds a part by its row, and what is kept of it by its file.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func part(_ name: BlobPartName) async throws -> BlobPart? {
         let files = files
         return try await reading { db in
@@ -76,7 +77,7 @@ extension SQLiteStore: BlobStore {
     /// Writes the row and makes the file in one transaction: nobody sees the row before its file is empty. The folders
     /// come before, and the file of the part whose place it takes goes behind.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func begin(
         _ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64
     ) async throws -> BlobPart {
@@ -93,7 +94,7 @@ extension SQLiteStore: BlobStore {
 
     /// Writes to the file; the row notes only when.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func append(
         _ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64
     ) async throws -> BlobPart {
@@ -114,7 +115,7 @@ extension SQLiteStore: BlobStore {
 
     /// Reads from the part's file.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8] {
         let limit = Int(min(Int64(limit), part.kept - offset))
         return try await files.run { [files] in try files.bytes(of: part, from: offset, limit: limit) }
@@ -123,7 +124,7 @@ extension SQLiteStore: BlobStore {
     /// Brings the bytes to the disk beside the parts, and gives them the blob's name in the one transaction that there
     /// is. A process that is ended ahead of it leaves a file that is tidied away an hour later.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func keep(
         _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
     ) async throws -> Bool {
@@ -153,7 +154,7 @@ extension SQLiteStore: BlobStore {
     /// Renames the file of a part that is all on the disk, and writes the blob's row behind that. A process that is
     /// ended in between leaves a part without a file of its own, which is finished again.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool {
         let files = files
         try await files.run { try files.sync(part) }
@@ -172,7 +173,7 @@ extension SQLiteStore: BlobStore {
 
     /// Removes the row, then the file.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func drop(_ part: BlobPart) async throws {
         let isGone = try await writing(for: part.name) { db in try BlobRows.drop(db, part) }
         if isGone { try await files.run { [files] in files.remove(part) } }
@@ -180,7 +181,7 @@ extension SQLiteStore: BlobStore {
 
     /// Reads rows.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func parts(
         in scope: Scope?, of principal: String?, writtenBefore moment: Int64, limit: Int
     ) async throws -> [BlobPart] {
@@ -193,7 +194,7 @@ extension SQLiteStore: BlobStore {
 
     /// Writes moments.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func noteSeen(_ hashes: [String], in scope: Scope, at moment: Int64) async throws -> [String] {
         let files = files
         return try await writing { db in
@@ -208,7 +209,7 @@ extension SQLiteStore: BlobStore {
 
     /// Removes the row in one transaction and the file in another, unless a row has come back.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) async throws -> Bool {
         guard try await writing({ db in try BlobRows.remove(db, blob.hash, in: scope, seenBefore: moment) }) else {
             return false
@@ -219,7 +220,7 @@ extension SQLiteStore: BlobStore {
 
     /// Reads the list of scopes.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func blobScopes(after scope: Scope?, limit: Int) async throws -> [BlobScope] {
         try await reading { db in
             try Row.fetchAll(
@@ -233,7 +234,7 @@ extension SQLiteStore: BlobStore {
 
     /// Writes the moment, or takes a scope without blobs off the list.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func noteScan(of scope: Scope, at moment: Int64) async throws {
         try await writing { db in
             try db.execute(
@@ -245,14 +246,14 @@ extension SQLiteStore: BlobStore {
 
     /// Reads what is counted.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func blobTally(of scope: Scope, by principal: String?) async throws -> BlobTally {
         try await reading { db in try BlobRows.tally(db, of: scope, by: principal) }
     }
 
     /// Removes files that no row names.
     ///
-    /// - Throws: as said above.
+    /// - Throws: ``BlobRefusal``, `StoreUnavailable` or `DatabaseError`, as ``BlobStore`` says.
     public func tidyBlobs(of scope: Scope) async throws {
         let files = files
         let names = try await files.run { files.names(in: scope) }

@@ -4,13 +4,13 @@ package import TidemarkWire
 /// Keeps the digests of a scope's entities in step with the rows that one transaction appends: loaded when an entity is
 /// first touched, stored once at the end. Every store does it by this, so that all keep the same numbers.
 package struct DigestKeeper {
-    private struct Kept {
+    private struct Entry {
         let entity: String
         let prefix: SipHash
         var digest: EntityDigest
     }
 
-    private var kept: [EntityKey: Kept] = [:]
+    private var kept: [EntityKey: Entry] = [:]
 
     package init() {}
 
@@ -38,9 +38,9 @@ package struct DigestKeeper {
     /// The digest of one entity as it would be stored now; `nil` where it was not touched.
     package func stored(of entity: String) -> [UInt8]? { kept[EntityKey(entity)]?.digest.stored() }
 
-    private static func load(_ entity: String, _ load: () throws -> [UInt8]?) throws -> Kept {
+    private static func load(_ entity: String, _ load: () throws -> [UInt8]?) throws -> Entry {
         let digest = try load().map { try EntityDigest(kept: $0) } ?? EntityDigest()
-        return Kept(entity: entity, prefix: CellHash.prefix(entity: entity), digest: digest)
+        return Entry(entity: entity, prefix: CellHash.prefix(entity: entity), digest: digest)
     }
 
     private static func withBytes<T>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer?) throws -> T) throws -> T {

@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// The blobs and parts that a store in memory holds: a value, so that a backup has them.
 struct BlobLog: Sendable {
-    struct Held: Sendable {
+    struct ScopeBlobs: Sendable {
         var blobs: [String: (blob: StoredBlob, bytes: [UInt8])] = [:]
         var parts: [Int64: (part: BlobPart, bytes: [UInt8])] = [:]
         var scanned: Int64 = 0
@@ -25,7 +25,7 @@ struct BlobLog: Sendable {
     }
 
     /// A scope stays until it is looked at and holds nothing.
-    var scopes: [Scope: Held] = [:]
+    var scopes: [Scope: ScopeBlobs] = [:]
     /// The place of the part that was begun last; none comes twice.
     var lastPlace: Int64 = 0
 
@@ -40,7 +40,7 @@ struct BlobLog: Sendable {
     }
 
     mutating func begin(_ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64) throws -> BlobPart {
-        var held = scopes[name.scope, default: Held()]
+        var held = scopes[name.scope, default: ScopeBlobs()]
         if let former = held.part(name) { held.parts[former.part.place] = nil }
         let (own, added) = (held.tally(by: name.principal), BlobTally(parts: 1, bytes: size).weight)
         guard own.parts < room.parts, own.weight + added <= room.caller else { throw BlobRefusal.callerFull }

@@ -6,15 +6,15 @@
 
     /// A device with an object store, and another one that writes, over real HTTP.
     struct ObjectBench: Sendable {
-        enum Kept: String, CaseIterable, Sendable { case memory, file }
+        enum Place: String, CaseIterable, Sendable { case memory, file }
 
         /// One way to set a store up.
         struct Setup: Sendable, CustomStringConvertible {
             var delta: DeltaSyncStrategy
-            var kept: Kept
+            var kept: Place
 
             static let all = DeltaSyncStrategy.allCases.flatMap { delta in
-                Kept.allCases.map { Setup(delta: delta, kept: $0) }
+                Place.allCases.map { Setup(delta: delta, kept: $0) }
             }
             static let deltas = all.filter { $0.delta != .none }
             var description: String { "\(delta) in \(kept)" }

@@ -105,8 +105,8 @@
 
         // MARK: Another form
 
-        @Test(arguments: ObjectBench.Kept.allCases)
-        func aMapThatIsTooLargeGivesWayToTheTime(kept: ObjectBench.Kept) async throws {
+        @Test(arguments: ObjectBench.Place.allCases)
+        func aMapThatIsTooLargeGivesWayToTheTime(kept: ObjectBench.Place) async throws {
             try await DialectServer.run(.sqlite) { server in
                 let bench = try await ObjectBench(server)
                 let store = try bench.store(.init(delta: .objectBased, kept: kept))

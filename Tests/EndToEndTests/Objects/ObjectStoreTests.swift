@@ -171,8 +171,8 @@
             }
         }
 
-        @Test(arguments: ObjectBench.Kept.allCases)
-        func aDeltaWithoutACacheIsRefused(kept: ObjectBench.Kept) async throws {
+        @Test(arguments: ObjectBench.Place.allCases)
+        func aDeltaWithoutACacheIsRefused(kept: ObjectBench.Place) async throws {
             try await DialectServer.run(.sqlite) { server in
                 let bench = try await ObjectBench(server)
                 try await bench.add(0..<2)

@@ -20,6 +20,8 @@ enum RetiredWordRule {
         case text
         /// A name of just this spelling, as types have one: prose may use the word.
         case type
+        /// A type that is declared so: a sentence may begin with the word.
+        case declaration
     }
 
     /// Words that together say what one word says: `gives it back`.
@@ -78,12 +80,17 @@ enum RetiredWordRule {
         Word(retired: "TakingCaptured", instead: "CaptureDrain", reach: .type),
         Word(retired: "Atlas", instead: "StateGraph", reach: .type, except: "Atlas Device Sync"),
         Word(retired: "Flag", instead: "CaptureSuppression", reach: .type, except: "@Flag"),
+        Word(retired: "Ahead", instead: "KnownVersions", reach: .declaration),
+        Word(retired: "Edits", instead: "LocalDelta", reach: .declaration),
+        Word(retired: "Held", instead: "BlockedEdits", reach: .declaration),
+        Word(retired: "Kept", instead: "DeletedRowCache", reach: .declaration),
         Word(retired: "Pin", instead: "SnapshotHandle", reach: .type),
         Word(retired: "pendingSince", instead: "oldestEdit"),
         Word(retired: "pinnedPage", instead: "a page of a snapshot handle"),
         Word(retired: "truth", instead: "server row", isSwiftOnly: true),
     ]
 
+    private static let declaring: Set = ["actor", "class", "enum", "protocol", "struct", "typealias"]
     private static let drawing: Set = ["draw", "draws", "drew", "drawn", "drawing"]
 
     static let phrases = [
@@ -117,17 +124,19 @@ enum RetiredWordRule {
     static let exceptions = [
         "Tests/TidyTests/Words/RetiredWordRule.swift", "Documentation/Glossary.md", "CHANGELOG.md",
         "Sources/Tidemark/Store/LibrarySchema+Migration.swift", "Tests/ClientTests/Schema/LibraryMigrationTests.swift",
+        // The wire's words, as a fuzzer reads them.
+        "Fuzz/Dictionary.txt",
     ]
     static let folders = [
         "Sources/", "Tests/", "Simulator/", "Documentation/", "Examples/", "Fuzz/", "Benchmarks/",
         "Mutants/",
     ]
+    private static let endings = [".swift", ".md", ".py", ".txt", ".c", ".h"]
 
     static func faults(path: String, text: String) -> [Fault] {
-        let isRead = folders.contains { path.hasPrefix($0) } || path.hasSuffix(".md")
-        guard isRead, !exceptions.contains(path), [".swift", ".md", ".py"].contains(where: path.hasSuffix) else {
-            return []
-        }
+        let isInside = folders.contains { path.hasPrefix($0) } && endings.contains(where: path.hasSuffix)
+        let isRead = isInside || path.hasPrefix("Scripts/") || path.hasSuffix(".md") || path == "Makefile"
+        guard isRead, !exceptions.contains(path) else { return [] }
         let name = path.split(separator: "/").last.map(String.init) ?? path
         let nameWords = tokens(of: name)
         let named = words.filter { stands($0, in: name, nameWords) }.map {
@@ -187,6 +196,8 @@ enum RetiredWordRule {
         switch word.reach {
         case .text: return line.lowercased().contains(word.retired.lowercased())
         case .type: return names.contains(word.retired)
+        case .declaration:
+            return zip(names, names.dropFirst()).contains { declaring.contains($0) && $1 == word.retired }
         case .part:
             let run = parts(of: word.retired)
             var names = names
@@ -234,6 +245,7 @@ struct RetiredWordRuleTests {
             "try server.takeCaptured()", "private struct HealedRecord {", "// It is settled by then.", "noteAside(db)",
             "struct SetAside {", "enum NamedAnew {", "enum Spreading {", "let atlas = Atlas()", "let serverTruth = row",
             "@Flag var isDry = Flag()", "func aPinnedPageIsKept() {", "struct TakingCaptured {", "if let pin: Pin {",
+            "private struct Held {", "typealias Edits = LocalDelta",
         ])
     func planted(line: String) {
         #expect(RetiredWordRule.faults(path: "Sources/Tidemark/Store/A.swift", text: line).count == 1)
@@ -277,6 +289,7 @@ struct RetiredWordRuleTests {
             "arrival", "a walkthrough", "// sealing the batch", "MemoryLayout<Int>", "settling for less", "health",
             "// It gives way; the other comes back.", "givesWay(back)", "isLaid", "layers over it",
             "@Flag(help: \"Do it.\") var confirm = false", "From Atlas Device Sync", "isPinned", "drawn from a seed",
+            "// Edits of a record leave in order.", "struct EditsOfScope {",
         ])
     func clean(line: String) {
         #expect(RetiredWordRule.faults(path: "Sources/Tidemark/Store/A.swift", text: line).isEmpty)
