@@ -38,7 +38,7 @@
         }
     }
 
-    /// Writes that nobody saw being made, and that are too many to be sent without a word.
+    /// Writes that no trigger saw, and that are too many to be sent without a word.
     struct InferredReport: Codable, Hashable {
         var table: String
         var updates, deletes: Int

@@ -20,9 +20,9 @@ public struct InferredEdits: Hashable, Sendable {
 }
 
 extension InferredEdits: CustomStringConvertible {
-    /// A sentence for a log: `todo has 3 updates and 1 delete that nobody saw being made.`
+    /// A sentence for a log: `todo has 3 updates and 1 delete that no trigger saw.`
     public var description: String {
-        "\(table) has \(counted(updates, "update")) and \(counted(deletes, "delete")) that nobody saw being made."
+        "\(table) has \(counted(updates, "update")) and \(counted(deletes, "delete")) that no trigger saw."
             .printable
     }
 }

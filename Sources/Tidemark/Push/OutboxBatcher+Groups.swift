@@ -120,7 +120,7 @@ extension OutboxBatcher {
     ) throws -> Hindrance? {
         if own.contains(record.name) { return found }
         guard let named = batch.order.merged, try isMember(record, batch) else { return nil }
-        return .blocked(by: Blocker(name: named, reason: .unnamed))
+        return .blocked(by: Blocker(name: named, reason: .awaitingID))
     }
 
     private func isMember(_ record: Unsealed, _ batch: Batch) throws -> Bool {

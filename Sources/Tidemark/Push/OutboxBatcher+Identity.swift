@@ -90,7 +90,7 @@ extension OutboxBatcher {
         let unit = Unit.record(unsealed)
         // All of a group are looked at, also those that it was blocked with.
         if unsealed.goesAlong { return .behind(unit) }
-        guard try shadow.mark != nil || BlockedEdits.unnamedParent(db, of: record) != nil else { return .unknown }
+        guard try shadow.mark != nil || BlockedEdits.parentWithoutID(db, of: record) != nil else { return .unknown }
         guard let group else { return .behind(unit) }
         return try standing(of: unit, record, group, in: own, &batch)
     }

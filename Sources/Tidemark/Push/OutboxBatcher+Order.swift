@@ -184,7 +184,7 @@ extension OutboxBatcher {
                 // The insert was looked at, and stays for the time being.
                 names.open = .skip
                 return
-            } else if batch.hasBlocked, names.missing == nil, try BlockedEdits.unnamedParent(db, of: name) != nil,
+            } else if batch.hasBlocked, names.missing == nil, try BlockedEdits.parentWithoutID(db, of: name) != nil,
                 try !isBlocked(name, for: own, batch)
             {
                 names.missing = name
@@ -211,7 +211,7 @@ extension OutboxBatcher {
     private func isBlocked(_ name: RecordName, for own: RecordName, _ batch: Batch) throws -> Bool {
         var seen: Set<RecordName> = [name]
         var next = name
-        while let parent = try BlockedEdits.unnamedParent(db, of: next), seen.insert(parent).inserted {
+        while let parent = try BlockedEdits.parentWithoutID(db, of: next), seen.insert(parent).inserted {
             if try parent == own || isUnderWay(parent, batch) { return true }
             next = parent
         }

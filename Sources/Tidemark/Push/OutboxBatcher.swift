@@ -301,7 +301,7 @@ struct OutboxBatcher {
         if let blocker = try batch.dependence.blocker(behind: operation, table.shape, id, key, current ?? []) {
             try BlockedEdits.block(db, name, by: Blocker(name: blocker, reason: .refused))
         } else if let missing {
-            try BlockedEdits.block(db, name, by: Blocker(name: missing, reason: .unnamed))
+            try BlockedEdits.block(db, name, by: Blocker(name: missing, reason: .awaitingID))
         } else {
             return false
         }

@@ -301,7 +301,7 @@ private struct RecordReading {
         let place = RecordName(entity: name.table, record: name.record)
         switch try BlockedEdits.blocker(db, of: place)?.reason {
         case .refused: return .rejectedParent
-        case .unnamed: return .awaitingID
+        case .awaitingID: return .awaitingID
         case nil: break
         }
         if try Outbox.hasUnsendable(db, place) { return .unsendable }

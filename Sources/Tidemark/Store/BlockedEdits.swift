@@ -7,7 +7,7 @@ struct Blocker: Hashable {
         /// The insert of a record that it refers to was refused: it waits until that is taken, mended or given up (F1).
         case refused
         /// A record that it refers to has no id of the server's yet, or its insert leaves first.
-        case unnamed
+        case awaitingID = "awaiting_id"
     }
 
     var name: RecordName
@@ -56,8 +56,8 @@ struct BlockedEdits {
     }
 
     /// The record that a record waits for since that has no id yet.
-    static func unnamedParent(_ db: Database, of name: RecordName) throws -> RecordName? {
-        try blocker(db, of: name).flatMap { $0.reason == .unnamed ? $0.name : nil }
+    static func parentWithoutID(_ db: Database, of name: RecordName) throws -> RecordName? {
+        try blocker(db, of: name).flatMap { $0.reason == .awaitingID ? $0.name : nil }
     }
 
     /// The records that one blocks, in the order in which they were blocked.
@@ -108,7 +108,7 @@ struct BlockedEdits {
 
     /// The parent has its id, or is sealed: what waited for it is sealed with the next batch.
     static func release(_ db: Database, _ schema: SyncSchema, behind parent: RecordName) throws {
-        try release(db, schema, dependants(db, of: parent, .unnamed))
+        try release(db, schema, dependants(db, of: parent, .awaitingID))
     }
 
     /// The next batch looks at them again.

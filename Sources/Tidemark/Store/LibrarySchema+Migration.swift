@@ -44,6 +44,9 @@ enum LibraryMigration {
         } else if found < 10 {
             try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
         }
+        if found < 15 {
+            try db.execute(sql: "UPDATE tidemark_blocked SET reason = 'awaiting_id' WHERE reason = 'unnamed'")
+        }
         try keepFirstCapture(db, from: found)
         // Before version 7 the indexes are made anew with their table.
         if (7..<11).contains(found) { try renewIndexes(db) }

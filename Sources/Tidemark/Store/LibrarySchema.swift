@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the texts of the tables change; an older file is migrated in `install`.
-    static let version: Int64 = 14
+    static let version: Int64 = 15
 
     /// Whether the file is synced.
     ///

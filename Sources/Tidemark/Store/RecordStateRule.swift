@@ -21,7 +21,7 @@ struct RecordStateRule: Hashable, Sendable {
     /// (``ShadowTable/isMarked``).
     static let all = [
         RecordStateRule(
-            state: .blocked, table: "tidemark_blocked", condition: "reason = '\(Blocker.Reason.unnamed.rawValue)'",
+            state: .blocked, table: "tidemark_blocked", condition: "reason = '\(Blocker.Reason.awaitingID.rawValue)'",
             reason: "'It waits for ' || blocker_entity || ' ' || blocker_record || ', which goes first.'"),
         // SQLite does not tell observers of a table WITHOUT ROWID: they hear of the counter, which goes on with it.
         RecordStateRule(
@@ -33,7 +33,7 @@ struct RecordStateRule: Hashable, Sendable {
                 + " AND EXISTS (SELECT n FROM tidemark_counter)"),
         RecordStateRule(state: .sent, table: Outbox.table, condition: Outbox.isOpen),
         RecordStateRule(
-            state: .blocked, table: "tidemark_blocked", condition: "reason <> '\(Blocker.Reason.unnamed.rawValue)'",
+            state: .blocked, table: "tidemark_blocked", condition: "reason <> '\(Blocker.Reason.awaitingID.rawValue)'",
             reason: "'It refers to ' || blocker_entity || ' ' || blocker_record || ', whose insert was refused.'"),
         RecordStateRule(state: .undecided, table: "tidemark_conflict", condition: "is_open"),
         RecordStateRule(

@@ -147,7 +147,7 @@ extension World {
                     ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("refetch", "tidemark_refetch"),
                     ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
                     ("bootstraps", "tidemark_bootstrap"), ("scans", "tidemark_scope WHERE scanning"),
-                    ("blocked", "tidemark_blocked WHERE reason = 'unnamed'"), ("backfills", "tidemark_backfill"),
+                    ("blocked", "tidemark_blocked WHERE reason = 'awaiting_id'"), ("backfills", "tidemark_backfill"),
                     // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
                     ("verdicts ahead", "tidemark_known_version"),
                     ("inferred", "tidemark_inferred"),

@@ -217,7 +217,7 @@ struct OutboxBatcherOrderTests {
         }
         let engine = try device.engine()
         for _ in 0..<2 { try await engine.syncNow() }
-        #expect(try await device.count("tidemark_blocked WHERE reason = 'unnamed'") == 1)
+        #expect(try await device.count("tidemark_blocked WHERE reason = 'awaiting_id'") == 1)
         try await HandServer.remove(Device.scope, from: device.writer, try await device.installed())
         #expect(try await device.count("tidemark_blocked") == 0)
         #expect(try await device.count("tidemark_orphan") == 1)

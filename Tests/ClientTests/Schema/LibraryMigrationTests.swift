@@ -5,6 +5,13 @@ import Testing
 
 @Suite("A file that an older version has written")
 struct LibraryMigrationTests {
+    /// Has edits that await an id do so by the word of version 14.
+    private static let fourteen = """
+        UPDATE tidemark_blocked SET reason = 'unnamed' WHERE reason = 'awaiting_id';
+        UPDATE tidemark_meta SET value = '14' WHERE key = 'schema';
+
+        """
+
     /// Takes away what came with version 14.
     private static let thirteen = """
         DROP TABLE tidemark_sealed_run; UPDATE tidemark_meta SET value = '13' WHERE key = 'schema';
@@ -165,7 +172,20 @@ struct LibraryMigrationTests {
         #expect(try await form(device) != today)
         try await device.engine().install()
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"14\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"15\""])
+    }
+
+    @Test("an edit that awaits an id goes on waiting")
+    func awaitingID() async throws {
+        let device = try await device()
+        try await device.sql(
+            """
+            INSERT INTO tidemark_blocked(entity, record, blocker_entity, blocker_record, reason)
+            VALUES ('note', 'n', 'note', 'm', 'awaiting_id'), ('note', 'o', 'note', 'm', 'refused');
+            """ + Self.fourteen)
+        try await device.engine().install()
+        let reasons = "SELECT record, reason FROM tidemark_blocked ORDER BY record"
+        #expect(try await device.rows(reasons) == [#""n"|"awaiting_id""#, #""o"|"refused""#])
     }
 
     /// As version 12 kept rows that waited: each with a shadow.
@@ -213,7 +233,7 @@ struct LibraryMigrationTests {
         try await device.writer.write { db in try LibrarySchema.install(db) }
         #expect(
             try await device.rows("SELECT record, blocker_record, reason FROM tidemark_blocked ORDER BY record")
-                == [#""a"|"p"|"refused""#, #""b"|"q"|"unnamed""#])
+                == [#""a"|"p"|"refused""#, #""b"|"q"|"awaiting_id""#])
         #expect(try await device.rows("SELECT record, move FROM tidemark_quarantine") == [#""c"|2"#])
         try await device.sql("DELETE FROM tidemark_quarantine; DELETE FROM tidemark_blocked")
         try await device.sync()

@@ -50,7 +50,7 @@ struct LibraryTableTests {
             try db.execute(
                 sql: """
                     INSERT INTO tidemark_blocked(entity, record, blocker_entity, blocker_record, reason)
-                    VALUES ('other', 'a', 'note', 'b', 'unnamed')
+                    VALUES ('other', 'a', 'note', 'b', 'awaiting_id')
                     """)
             for table in LibraryTable.all where table.columns.contains(.entity) {
                 try table.respell(db, entity: "note", as: "Note")

@@ -183,7 +183,7 @@ struct PublicValueTests {
     func sentences() {
         #expect(
             "\(InferredEdits(table: "todo", updates: 3, deletes: 1))"
-                == "todo has 3 updates and 1 delete that nobody saw being made.")
+                == "todo has 3 updates and 1 delete that no trigger saw.")
         var progress = AttachmentProgress()
         #expect(progress.description == "0 to upload, 0 to download, 0 bytes left.")
         (progress.uploads, progress.bytesLeft, progress.awaited, progress.failed) = (2, 400, 1, 3)

@@ -125,7 +125,7 @@ struct RecordStateViewTests {
         #expect(one == view)
         try await device.writer.write { db in
             let names = ["d", "q"].map { RecordName(entity: "t", record: $0) }
-            try BlockedEdits.block(db, names[0], by: Blocker(name: names[1], reason: .unnamed))
+            try BlockedEdits.block(db, names[0], by: Blocker(name: names[1], reason: .awaitingID))
         }
         let behind = RecordState.blocked(reason: "It waits for t q, which goes first.")
         #expect(try await Self.states(device).view.last == behind)

@@ -291,7 +291,7 @@ struct UncapturedTests {
             """
             UPDATE tag SET name = 'y'; DROP TABLE tag;
             INSERT INTO tidemark_blocked(entity, record, blocker_entity, blocker_record, reason)
-              VALUES ('tag', 't', 'note', 'x', 'unnamed');
+              VALUES ('tag', 't', 'note', 'x', 'awaiting_id');
             """)
         let engine = try SyncEngine(
             for: device.writer, tables: [.table("note")], scopes: [Device.scope], transport: device.wire)

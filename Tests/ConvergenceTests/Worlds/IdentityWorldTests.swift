@@ -93,7 +93,7 @@ struct IdentityWorldTests {
             }
             let status = try await engine.status()
             let unnamed = try await device.queue.read { db in
-                try Int.fetchOne(db, sql: "SELECT count(*) FROM tidemark_blocked WHERE reason = 'unnamed'") ?? 0
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM tidemark_blocked WHERE reason = 'awaiting_id'") ?? 0
             }
             #expect(status.pending + status.sent + unnamed == 0, "seed \(seed) \(device.name)")
         }
