@@ -42,7 +42,7 @@ struct CascadeRepair {
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            listed += try DeleteActions(db: db, schema: schema, scope: scope, now: now)
+            listed += try DeleteActions(db: db, schema: schema, scope: scope, now: now, sent: SentInserts(db))
                 .apply(
                     to: shape.children, of: shape.name, values,
                     because: .deleted(packed: packed, version: entry.version ?? .max))

@@ -47,15 +47,16 @@ extension RejectedOperation {
             }
             try edit.remove(db)
         }
+        let made = SentInserts(db)
         try ConnectionSwitch.foreignKeys.off(db) {
             for state in [Shadow.State.known, .deleted, .absent] {
-                for edit in refused where edit.shadow.state == state { try edit.undo(db, schema) }
+                for edit in refused where edit.shadow.state == state { try edit.undo(db, schema, made) }
             }
             for edit in refused where try edit.shadow.state == .known && edit.table.row(db, edit.key) == nil {
-                try edit.undo(db, schema)
+                try edit.undo(db, schema, made)
             }
         }
-        if let sent { try undoSent(db, schema, record: sent) }
+        if let sent { try undoSent(db, schema, record: sent, made) }
         try BlockedEdits(db: db, schema: schema).release()
     }
 
@@ -76,25 +77,25 @@ extension RejectedOperation {
     }
 
     /// Children of an insert that the server refused get `ON DELETE` applied, as if their parent had been deleted.
-    private func undoSent(_ db: Database, _ schema: SyncSchema, record: String) throws {
+    private func undoSent(_ db: Database, _ schema: SyncSchema, record: String, _ made: SentInserts) throws {
         guard isInsert, let rewriting = Rewriting(db, schema[entity], record: record, in: scope),
             try RecordTable(rewriting.shape).row(db, rewriting.key) == nil,
             try !QuarantinedRow.exists(db, entity, record)
         else { return }
-        try DeleteActions(db: db, schema: schema, scope: scope, now: wallClockMilliseconds())
+        try DeleteActions(db: db, schema: schema, scope: scope, now: wallClockMilliseconds(), sent: made)
             .apply(of: rewriting.shape, rewriting.key, fields)
     }
 }
 
 extension RejectedOperation.Refused {
     /// Makes the row the server's again, or deletes it where the server has none.
-    fileprivate func undo(_ db: Database, _ schema: SyncSchema) throws {
+    fileprivate func undo(_ db: Database, _ schema: SyncSchema, _ made: SentInserts) throws {
         if shadow.state == .known, let id = table.shape.recordID(key) {
             try CaptureSuppression.whileApplying(db, schema) {
                 try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.place(in: scope))
             }
         } else {
-            try table.undoInsert(db, key, shadow, in: scope, now: wallClockMilliseconds(), schema)
+            try table.undoInsert(db, key, shadow, in: scope, now: wallClockMilliseconds(), schema, made)
         }
         try table.dropShadow(db, key)
     }

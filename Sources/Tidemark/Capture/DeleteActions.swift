@@ -8,7 +8,8 @@ struct DeleteActions {
     let schema: SyncSchema
     let scope: Scope
     let now: Int64
-    /// Whether rows of a table that the server has are put back in their own turn, whatever they refer to.
+    let sent: SentInserts
+    /// Whether the rows of a table that the server has are put back in their own turn, whatever they refer to.
     var putsBack: (TableSchema) -> Bool = { _ in false }
 
     /// What has become of the parent.
@@ -17,8 +18,8 @@ struct DeleteActions {
         /// and stays, and an edit that came to the server after the version of the deletion, or has not yet, is listed
         /// as a conflict.
         case deleted(packed: PackedEdits, version: Version)
-        /// The server never had it. Whatever refers to it was made to on this device, and that is undone: a row that
-        /// the server has refers to what it refers to there, and no row that the server has is deleted.
+        /// The server never had it. A row that was made on this device follows; one of somebody else's is not deleted,
+        /// and refers to what it refers to on the server.
         case undone
     }
 
@@ -51,8 +52,6 @@ struct DeleteActions {
     func apply(
         to children: [TableSchema.Child], of parent: String, _ values: ByName<Cell>, because cause: Cause
     ) throws -> Int {
-        // A row that is under way without a shadow looks like one that the server has.
-        if case .undone = cause { try SealedRun.unfold(db, schema) }
         var waiting = children.map { (child: $0, parent: parent, values: values) }
         var listed = 0
         while let (child, parent, values) = waiting.popLast() {
@@ -90,11 +89,19 @@ struct DeleteActions {
         case .undone:
             var gone: [ByName<Cell>] = []
             for key in try keys(shape, rows) {
-                if try isNew(shape, key) {
-                    gone += try act(on: Rows(rows.child, shape.isKeySQL, key), nil).gone
-                } else if !putsBack(shape) {
-                    try returnReference(shape, key, rows.child)
+                let table = RecordTable(shape)
+                guard let row = try table.row(db, key) else { continue }
+                // A row whose key is no record's id never leaves this device.
+                let reference = shape.recordID(key).map {
+                    Reference(shape: shape, key: key, id: $0, row: row, child: rows.child)
                 }
+                let staysRefused = try reference.map { try isRefused($0.name, table, key) } ?? false
+                if try reference.map(isMadeHere) ?? true {
+                    gone += try act(on: Rows(rows.child, shape.isKeySQL, key), nil).gone
+                } else if let reference, !putsBack(shape) {
+                    try putBack(reference)
+                }
+                if staysRefused { try table.stayRefused(db, key) }
             }
             return (gone, 0)
         }
@@ -106,24 +113,62 @@ struct DeleteActions {
             .rows(db, rows.cells) { $0.cells(0..<shape.key.count) }
     }
 
-    /// Whether a row was made on this device, and the server has none.
-    private func isNew(_ shape: TableSchema, _ key: [Cell]) throws -> Bool {
-        if let shadow = try RecordTable(shape).shadow(db, key) { return shadow.state == .absent }
-        return try FirstCapture.contains(db, shape, key)
+    /// A row of a synced table that refers to a record which the server never had.
+    private struct Reference {
+        let shape: TableSchema
+        let key: [Cell]
+        let id: RecordID
+        let row: [Cell]
+        let child: TableSchema.Child
+
+        var name: RecordName { RecordName(entity: shape.name, record: id.text) }
+
+        /// The columns of the reference that are others in the row of the server's.
+        func changed(from cells: [Cell]) -> [Int] {
+            child.columns.compactMap { name in shape.data.firstIndex { $0.name.isSameName(as: name) } }
+                .filter { row[$0] != cells[$0] }
+        }
     }
 
-    /// Has a row that the server has refer to what it refers to there. Where that is the same, it dangles here as it
-    /// does on the server.
-    private func returnReference(_ shape: TableSchema, _ key: [Cell], _ child: TableSchema.Child) throws {
-        let table = RecordTable(shape)
-        guard child.hasAction, let shadow = try table.shadow(db, key), let row = try table.row(db, key) else { return }
-        let columns = child.columns.compactMap { name in shape.data.firstIndex { $0.name.isSameName(as: name) } }
-        let changed = columns.filter { row[$0] != shadow.cells[$0] }
+    /// Whether the row was made on this device: the server has none, or has it as this device has sent it.
+    private func isMadeHere(_ reference: Reference) throws -> Bool {
+        let (shape, key) = (reference.shape, reference.key)
+        let found = try RecordTable(shape).shadow(db, key)
+        let shadow = try FirstCapture.shadow(db, shape, key, row: reference.row, found)
+        if shadow?.state == .absent {
+            // A record that moves here from another scope is new in this one only.
+            return try !shape.isScopedByColumn || !QuarantinedRow.exists(db, shape.name, reference.id.text)
+        }
+        if let shadow, !reference.changed(from: shadow.cells).isEmpty { return false }
+        // An insert into a scope may be the arrival of somebody else's record that was moved here.
+        guard !shape.isScopedByColumn, let place = shape.scope(ofKey: key, reference.row),
+            let insert = try sent.insert(of: reference.name, in: place)
+        else { return false }
+        var cells = shape.data.map(\.defaultCell)
+        for (index, cell) in insert.fields.cells(in: shape) { cells[index] = cell }
+        return reference.changed(from: cells).isEmpty
+    }
+
+    /// Whether an edit of the record waits on this device for a decision.
+    private func isRefused(_ name: RecordName, _ table: RecordTable, _ key: [Cell]) throws -> Bool {
+        guard let shadow = try table.shadowHead(db, key), shadow.mark == nil else { return false }
+        return try Outbox.hasLocalRefusal(db, entity: name.entity, record: name.record, after: 0)
+    }
+
+    /// Has a row refer to what it refers to on the server, or will once it has taken what is under way. Where that is
+    /// the same, the reference dangles here as it does there.
+    private func putBack(_ reference: Reference) throws {
+        let (shape, key) = (reference.shape, reference.key)
+        guard let shadow = try RecordTable(shape).shadow(db, key), shadow.state != .absent else { return }
+        let underWay = try Outbox.overlay(
+            db, entity: shape.name, record: reference.id.text, scope: shadow.place(in: scope))
+        let cells = underWay.flatMap { shadow.overlaid(with: $0, shape: shape) } ?? shadow.cells
+        let changed = reference.changed(from: cells)
         guard !changed.isEmpty else { return }
         let sets = changed.enumerated().map { "\(shape.data[$1].sql) = ?\(key.count + $0 + 1)" }
         try attempt(
             "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(shape.isKeySQL)",
-            key + changed.map { shadow.cells[$0] })
+            key + changed.map { cells[$0] })
     }
 
     /// - Parameter own: the rows, where some stay or are listed; `nil` where all go alike.
@@ -219,9 +264,6 @@ extension TableSchema.Child {
         return referred.count == columns.count && !referred.contains(.null) ? referred : nil
     }
 
-    /// Whether a deleted parent changes its children.
-    fileprivate var hasAction: Bool { ["CASCADE", "SET NULL", "SET DEFAULT"].contains(onDelete.uppercased()) }
-
     /// SQL for rows that hold what is referred to, its values as parameters.
     fileprivate func condition(on columns: [String]) -> String {
         zip(columns, collations).enumerated()
@@ -235,7 +277,7 @@ extension RecordTable {
     /// another scope holds they stay.
     func undoInsert(
         _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema,
-        puttingBack putsBack: @escaping (TableSchema) -> Bool = { _ in false }
+        _ sent: SentInserts, puttingBack putsBack: @escaping (TableSchema) -> Bool = { _ in false }
     ) throws {
         let (id, place) = (shape.recordID(key), shadow.place(in: scope))
         let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
@@ -244,7 +286,7 @@ extension RecordTable {
         if shadow.state == .deleted || isElsewhere {
             try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
         } else if let row = try row(db, key) ?? quarantined {
-            try DeleteActions(db: db, schema: schema, scope: scope, now: now, putsBack: putsBack)
+            try DeleteActions(db: db, schema: schema, scope: scope, now: now, sent: sent, putsBack: putsBack)
                 .delete(self, key, row)
         }
     }

@@ -7,17 +7,15 @@ import TidemarkWire
 extension OutboxBatcher {
     /// `true` where an edit stays on this device by what is declared of its table.
     func keepHere(
-        _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow,
-        _ current: [Cell]?
+        _ batch: Batch, _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID,
+        _ shadow: Shadow, _ current: [Cell]?
     ) throws -> Bool {
-        let isEvent = declared.kind == .events && shadow.state != .absent
-        let isPullOnly = declared.direction == .pull
-        guard isEvent || isPullOnly else { return false }
+        guard let forbidden = forbidden(table.shape, isNew: shadow.state == .absent) else { return false }
         let serverRow = shadow.state == .known ? shadow.cells : nil
         // An event may leave this device to save room; the log keeps it. And what stood in a table that is only pulled
         // before the first pull came with the app: the server's rows take its place.
         let isPruned = declared.kind == .events && current == nil
-        let isSeed = isPullOnly && shadow.state == .absent && scope.complete == nil
+        let isSeed = declared.direction == .pull && shadow.state == .absent && scope.complete == nil
         guard current != serverRow, !isPruned, !isSeed else {
             try table.dropShadow(db, key)
             if isPruned {
@@ -25,8 +23,8 @@ extension OutboxBatcher {
             }
             return true
         }
-        try listForbidden(isEvent ? .event : .pullOnly, table, id, shadow, current)
-        try restore(table, key, id, shadow)
+        try listForbidden(forbidden, table, id, shadow, current)
+        try restore(batch, table, key, id, shadow)
         return true
     }
 
@@ -70,8 +68,16 @@ extension OutboxBatcher {
                 noticedAt: Date(milliseconds: now)))
     }
 
-    private enum Forbidden {
+    /// Why the operator lets no edit of a row travel.
+    enum Forbidden {
         case event, pullOnly
+    }
+
+    /// - Parameter isNew: whether the server has no such row, as far as is known.
+    func forbidden(_ shape: TableSchema, isNew: Bool) -> Forbidden? {
+        let declared = declarations.entity(shape.name)
+        if declared.kind == .events, !isNew { return .event }
+        return declared.direction == .pull ? .pullOnly : nil
     }
 
     private func listForbidden(
@@ -94,14 +100,10 @@ extension OutboxBatcher {
         }
     }
 
-    /// Whether the operator declares that no device edits what the server has of a table.
-    func isForbidden(_ shape: TableSchema) -> Bool {
-        let declared = declarations.entity(shape.name)
-        return declared.direction == .pull || declared.kind == .events
-    }
-
     /// The row is the server's again at once. From the first one on foreign keys are off, until the batch is sealed.
-    private func restore(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws {
+    private func restore(
+        _ batch: Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
+    ) throws {
         try ConnectionSwitch.foreignKeys.turnOff(db)
         if shadow.state == .known {
             // Where others stand in its way now, it finds its place as any row of the server's does.
@@ -109,7 +111,9 @@ extension OutboxBatcher {
                 try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? scope.scope.name)
             }
         } else {
-            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema, puttingBack: isForbidden)
+            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema, batch.sent) { shape in
+                forbidden(shape, isNew: false) != nil
+            }
         }
         try table.dropShadow(db, key)
     }

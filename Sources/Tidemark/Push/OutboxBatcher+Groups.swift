@@ -11,6 +11,8 @@ extension OutboxBatcher {
         var id: RecordID?
         var mark: Int64?
 
+        func isSame(as other: Member) -> Bool { key == other.key && table.shape.name == other.table.shape.name }
+
         var name: RecordName? { id.map { RecordName(entity: table.shape.name, record: $0.text) } }
     }
 
@@ -206,25 +208,22 @@ extension OutboxBatcher {
                 try supersede(name, batch)
             }
         case .unsendable(let blocker):
-            func isAtFault(_ member: Member) -> Bool {
-                member.key == blocker.key && member.table.shape.name == blocker.table.shape.name
-                    || isForbidden(member.table.shape)
-            }
-            let others = members.filter { !isAtFault($0) }
+            let others = members.filter { !$0.isSame(as: blocker) }
             for member in others {
                 try refuse(
                     &batch, member.table, member.key, id: member.id,
                     why: "Another edit of the same group cannot be sent.")
             }
-            // Each is listed with a reason of its own, and what is forbidden is undone at once.
-            for member in members where isAtFault(member) {
+            // What is forbidden is listed with a reason of its own, and undone at once.
+            for member in [blocker] + others {
+                guard try member.isSame(as: blocker) || isForbidden(member) else { continue }
                 if let id = member.id {
                     _ = try sealRecord(&batch, Unsealed(table: member.table, key: member.key, id: id))
                 } else {
                     try refuseKey(&batch, member.table, member.key)
                 }
             }
-            for member in others { try stayRefused(member) }
+            for member in others { try member.table.stayRefused(db, member.key) }
             for member in members {
                 let record = member.id?.text ?? KeyText(member.key).text
                 try Outbox.noteGroup(db, group, entity: member.table.shape.name, record: record)
@@ -232,13 +231,13 @@ extension OutboxBatcher {
         }
     }
 
-    /// What was undone beside a refused record may have changed it: that is no edit that goes without its group.
-    private func stayRefused(_ member: Member) throws {
+    /// Whether a member is listed by what is declared of its table. One that an undone insert has taken along is listed
+    /// with its group.
+    private func isForbidden(_ member: Member) throws -> Bool {
         let (table, key) = (member.table, member.key)
-        guard let shadow = try table.shadow(db, key), shadow.mark != nil else { return }
-        let row = try table.row(db, key)
-        let isAsBefore = shadow.state == .absent ? row == nil : shadow.state == .known && row == shadow.cells
-        if isAsBefore { try table.dropShadow(db, key) } else { try table.unmark(db, key) }
+        guard let shadow = try table.shadow(db, key), try shadow.state != .absent || table.row(db, key) != nil
+        else { return false }
+        return forbidden(table.shape, isNew: shadow.state == .absent) != nil
     }
 
     // MARK: What one request carries

@@ -31,6 +31,7 @@ struct OutboxBatcher {
         let identity: Identity?
         var hasBlocked: Bool
         let hasInferred: Bool
+        let sent: SentInserts
         /// The group that is being sealed.
         var group: String?
         var order = Order()
@@ -66,7 +67,7 @@ struct OutboxBatcher {
                 dependence: try Dependence(db, schema, lane: lane, hasOpen: hasOpen),
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db),
-                hasInferred: try Inferred.isAny(db))
+                hasInferred: try Inferred.isAny(db), sent: SentInserts(db))
             try ConnectionSwitch.foreignKeys.restoring(db) {
                 try sealBatch(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             }
@@ -163,7 +164,7 @@ struct OutboxBatcher {
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try keepHere(declared, table, key, id, edited.known, current) {
+        if try keepHere(batch, declared, table, key, id, edited.known, current) {
             try supersede(edited.name, batch)
             return .done
         }

@@ -14,6 +14,8 @@ final class PackedEdits {
     /// Blocks with versions above this have been looked at.
     private var floor: Version = .max
     private var places: [RecordName: Place] = [:]
+    /// The block that was read last: records that are asked for one after the other often lie in one.
+    private var last: (id: Int64, lane: String, operations: [OutboxBlock.Operation])?
 
     init(_ db: Database, _ scope: Scope) {
         (self.db, self.scope) = (db, scope)
@@ -29,10 +31,17 @@ final class PackedEdits {
     func operations(on record: RecordName, after base: Version) throws -> [OutboxEntry] {
         guard try contains(record, after: base), let place = places[record] else { return [] }
         return try place.blocks.sorted().flatMap { id in
-            guard let found = try OutboxHistory.block(db, id) else { return [OutboxEntry]() }
-            return OutboxBlock.operations(found.bytes).filter { $0.name == record && $0.version > base }
-                .map { $0.entry(lane: found.lane) }
+            guard let block = try block(id) else { return [OutboxEntry]() }
+            return block.operations.filter { $0.name == record && $0.version > base }
+                .map { $0.entry(lane: block.lane) }
         }
+    }
+
+    private func block(_ id: Int64) throws -> (lane: String, operations: [OutboxBlock.Operation])? {
+        if let last, last.id == id { return (last.lane, last.operations) }
+        guard let found = try OutboxHistory.block(db, id) else { return nil }
+        last = (id, found.lane, OutboxBlock.operations(found.bytes))
+        return last.map { ($0.lane, $0.operations) }
     }
 
     private func look(after base: Version) throws {

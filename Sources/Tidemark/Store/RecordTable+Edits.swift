@@ -73,6 +73,15 @@ extension RecordTable {
     /// The marked edit is sealed, blocked or refused.
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowUnmark).execute(key) }
 
+    /// Takes the mark off a record whose edit was refused, where what was undone beside it has changed its row: that is
+    /// no edit to be sent. A row that is as the server has it needs no shadow.
+    func stayRefused(_ db: Database, _ key: [Cell]) throws {
+        guard let shadow = try shadow(db, key), shadow.mark != nil else { return }
+        let row = try row(db, key)
+        let isAsBefore = shadow.state == .absent ? row == nil : shadow.state == .known && row == shadow.cells
+        if isAsBefore { try dropShadow(db, key) } else { try unmark(db, key) }
+    }
+
     /// Marks the record, so that the next batch looks at it. A record that has a mark keeps its place in the order.
     func mark(_ db: Database, _ key: [Cell]) throws {
         try Marks.announce(db)
@@ -90,7 +99,7 @@ extension RecordTable {
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowDelete).execute(key) }
 
     func group(_ db: Database, _ key: [Cell]) throws -> String? {
-        return try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(shape.isKeySQL)")
+        try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(shape.isKeySQL)")
             .first(db, key) { $0.optionalText(0) } ?? nil
     }
 

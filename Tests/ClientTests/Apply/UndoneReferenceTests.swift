@@ -51,6 +51,25 @@ struct UndoneReferenceTests {
         #expect(try await engine.verify().isClean)
     }
 
+    @Test("a row that this device made stays, where somebody else had it refer to the record")
+    func setByAnother() async throws {
+        let (server, here, there) = try await pair(
+            """
+            CREATE TABLE user (id TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE task (id TEXT PRIMARY KEY, user TEXT REFERENCES user ON DELETE CASCADE);
+            """, ["user", "task"], entities: [.state("user", direction: .pull)])
+        try await here.sql("INSERT INTO task VALUES ('t', NULL)")
+        try await here.sync()
+        _ = try await server.commit(to: Device.scope) { $0.upsert("task", id: "t", ["user": "u7"]) }
+        try await here.sync()
+        try await here.sql("INSERT INTO user VALUES ('u7', '?')")
+        try await Device.sync(here, there)
+        for device in [here, there] {
+            #expect(try await device.rows("SELECT id, user FROM task") == [#""t"|"u7""#])
+        }
+        #expect(try await here.engine().verify().isClean)
+    }
+
     private static let folders = """
         CREATE TABLE folder (id TEXT PRIMARY KEY, name TEXT, parent TEXT REFERENCES folder ON DELETE CASCADE);
         CREATE TABLE doc (
@@ -136,6 +155,91 @@ struct UndoneReferenceTests {
         try await engine.retry(try #require(try await engine.rejectedOperations().first { $0.record == "d" }))
         try await engine.syncNow()
         #expect(try await here.rows("SELECT title FROM doc") == [#""two""#])
+    }
+
+    @Test("a group that is refused already stays so, where a record in it had been moved")
+    func refusedBefore() async throws {
+        let (_, here, there) = try await folders()
+        try await here.sql("UPDATE folder SET name = 'x'; \(Self.insert)")
+        try await here.engine().atomically { db in
+            try db.execute(sql: "UPDATE folder SET name = 'y' WHERE id = 'f'")
+            try db.execute(sql: "UPDATE doc SET folder = 'n', title = 'mine'")
+        }
+        for _ in 0..<2 { try await here.sync() }
+        try await expect(here, there, title: "NULL", refused: ["d", "f", "n"])
+        #expect(try await here.rows("SELECT title FROM doc") == [#""mine""#])
+    }
+
+    @Test("a move that is under way stands, where the record was moved once more")
+    func movedTwice() async throws {
+        let (server, here, there) = try await folders()
+        _ = try await server.commit(to: Device.scope) { $0.upsert("folder", id: "g", ["name": "other"]) }
+        try await here.sync()
+        try await here.sql("UPDATE doc SET folder = 'g'")
+        await here.wire.loseAnswer()
+        await #expect(throws: SyncError.self) { try await here.sync() }
+        try await here.sql("\(Self.insert); UPDATE doc SET folder = 'n'")
+        for _ in 0..<2 { try await Device.sync(here, there) }
+        for device in [here, there] { #expect(try await device.rows("SELECT folder FROM doc") == [#""g""#]) }
+        #expect(try await here.engine().verify().isClean)
+    }
+
+    @Test("a new row that goes with another one of its group is listed")
+    func takenAlong() async throws {
+        let (_, here, there) = try await folders()
+        try await here.engine().atomically { db in
+            try db.execute(sql: "\(Self.insert); INSERT INTO folder (id, name, parent) VALUES ('m', 'below', 'n')")
+        }
+        for _ in 0..<2 { try await here.sync() }
+        try await expect(here, there, title: "NULL", refused: ["m", "n"])
+    }
+
+    @Test("a new event is refused with its group")
+    func event() async throws {
+        let (_, here, there) = try await pair(
+            "CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT); CREATE TABLE audit (id TEXT PRIMARY KEY, what TEXT);",
+            ["note", "audit"], entities: [EntityDeclaration("audit", kind: .events)])
+        try await here.engine().atomically { db in
+            try db.execute(sql: "INSERT INTO note VALUES ('n', CAST(x'ff' AS TEXT))")
+            try db.execute(sql: "INSERT INTO audit VALUES ('a', 'made')")
+        }
+        for _ in 0..<2 { try await Device.sync(here, there) }
+        #expect(try await there.count("audit") == 0)
+        #expect(try await here.count("audit") == 1)
+        #expect(try await here.engine().rejectedOperations().map(\.record).sorted() == ["a", "n"])
+    }
+
+    @Test("what this device has sent goes with the refused insert that it refers to, also out of the history's blocks")
+    func sent() async throws {
+        for isPacked in [false, true] {
+            let directory = try TestDirectory()
+            let rule = EntityRule("album") { _ in .reject(code: "no", detail: "No.") }
+            let server = try Device.server(in: directory, rules: [rule])
+            let schema = """
+                CREATE TABLE album (id TEXT PRIMARY KEY, slug TEXT UNIQUE);
+                CREATE TABLE photo (id TEXT PRIMARY KEY, album TEXT REFERENCES album(slug) ON DELETE CASCADE);
+                """
+            let here = try await Device(
+                schema, tables: ["album", "photo"], server: server, in: directory, name: "here")
+            let there = try await Device(
+                schema, tables: ["album", "photo"], server: server, in: directory, name: "there")
+            let count = isPacked ? OutboxHistory.blockLimit : 1
+            // A reference by another column than the key waits for nothing.
+            try await here.sql(
+                """
+                INSERT INTO album VALUES ('a', 's');
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+                INSERT INTO photo SELECT 'p' || i, 's' FROM n
+                """)
+            for _ in 0..<2 { try await here.sync() }
+            #expect(try await here.count("tidemark_history") == (isPacked ? 1 : 0))
+            _ = try await server.commit(to: Device.scope) { $0.upsert("photo", id: "q", ["album": "s"]) }
+            try await here.sync()
+            let engine = try here.engine()
+            try await engine.discard(try #require(try await engine.rejectedOperations().first))
+            try await Device.sync(here, there)
+            for device in [here, there] { #expect(try await device.rows("SELECT id FROM photo") == [#""q""#]) }
+        }
     }
 
     @Test("a group of another scope is refused in its own turn, and none of its rows is lost")
