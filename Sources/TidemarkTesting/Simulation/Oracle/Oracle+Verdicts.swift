@@ -191,7 +191,10 @@ extension Oracle {
     /// A device that asks again after so long that the server has forgotten it hears only that its edit is done with:
     /// the first answer, which told more, has not reached it.
     private func noteForgotten(_ verdict: OracleVerdict) {
-        guard verdict.isReplayed, verdict.status == "settled", let told = verdicts.told[verdict.device] else { return }
+        guard verdict.isReplayed, verdict.status == "settled" else { return }
+        // The server never had the record: its insert was refused, and the refusal was not heard.
+        if !wasLogged(verdict.key) { verdicts.refused.insert(verdict.key) }
+        guard let told = verdicts.told[verdict.device] else { return }
         verdicts.told[verdict.device] = told.filter { telling in
             telling.lane != verdict.lane || telling.number != verdict.number
                 || !world.hasWrongServerClock && world.time - telling.time < SimulatedServer.deviceRetention

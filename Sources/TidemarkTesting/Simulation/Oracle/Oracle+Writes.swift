@@ -283,7 +283,7 @@ extension Oracle {
         return try Int.fetchOne(statement, arguments: [group]) ?? 0 > SimulatedServer.fewestOperations
     }
 
-    private func wasLogged(_ key: OracleKey) -> Bool {
+    func wasLogged(_ key: OracleKey) -> Bool {
         scopes.values.contains { scope in scope.histories.contains { $0.versions[key] != nil } }
     }
 
