@@ -28,7 +28,12 @@
 
         @Test("A file with a damaged page is told as such, with a hint and without SQL")
         func damagedFile() async throws {
-            try bench.sql("a", "CREATE TABLE tidemark_scope (name TEXT); CREATE TABLE item (id TEXT PRIMARY KEY)")
+            try bench.sql(
+                "a",
+                """
+                CREATE TABLE tidemark_meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+                CREATE TABLE item (id TEXT PRIMARY KEY)
+                """)
             try damage("a", pages: 2...2)
             let told = try await bench.run(["status", bench.path("a")])
             #expect(told.status == 1)
