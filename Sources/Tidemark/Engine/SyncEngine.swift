@@ -320,10 +320,10 @@ public actor SyncEngine {
 
     /// Lets go of a refused edit. One that never left this device is undone: the row becomes the server's again.
     ///
-    /// Where the edit would have made a record, rows of this device's that refer to it follow the schema's own ON DELETE
-    /// (deleted, or set to NULL or their default), as edits that travel; without such an action they are sent as they
-    /// are, with a reference to nothing. A row of somebody else's that was made to refer to it refers again to what it
-    /// refers to on the server.
+    /// Where the edit would have made a record, rows of this device's that refer to it follow the schema's own ON
+    /// DELETE (deleted, or set to NULL or their default), as edits that travel; without such an action they are sent as
+    /// they are, with a reference to nothing. A row of somebody else's that was made to refer to it refers again to
+    /// what it refers to on the server.
     ///
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed`; GRDB's `DatabaseError` where the app's
     ///   schema refuses what the edit's undoing writes.

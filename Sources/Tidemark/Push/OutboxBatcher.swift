@@ -372,7 +372,10 @@ struct OutboxBatcher {
         var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
         var fields = DataObject.Builder(capacity: 64)
         var bytes = 0
-        for (column, cell) in zip(table.shape.data, current ?? []) where cell.isSendable {
+        // What was not edited here may be another by the time it is tried again.
+        let serverRow = shadow?.state == .known ? shadow?.cells : nil
+        for (index, (column, cell)) in zip(table.shape.data, current ?? []).enumerated()
+        where cell.isSendable && serverRow?[index] != cell {
             var writer = JSONWriter()
             writer.cell(cell)
             bytes += writer.bytes.count

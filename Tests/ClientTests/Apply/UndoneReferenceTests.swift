@@ -157,6 +157,29 @@ struct UndoneReferenceTests {
         #expect(try await here.rows("SELECT title FROM doc") == [#""two""#])
     }
 
+    @Test("a refused edit holds what was edited, and nothing that may be another when it is tried again")
+    func retried() async throws {
+        let (server, here, there) = try await folders()
+        _ = try await server.commit(to: Device.scope) {
+            $0.upsert("folder", id: "g", ["name": "other"])
+            $0.upsert("doc", id: "d", ["title": "one"])
+        }
+        try await here.sync()
+        try await here.engine().atomically { db in
+            try db.execute(sql: "\(Self.insert); UPDATE doc SET folder = 'n'")
+        }
+        try await here.sync()
+        _ = try await server.commit(to: Device.scope) { $0.upsert("doc", id: "d", ["title": "two"]) }
+        try await here.sync()
+        let engine = try here.engine()
+        let refused = try #require(try await engine.rejectedOperations().first { $0.record == "d" })
+        try await engine.retry(refused, changing: ["folder": "g"])
+        try await Device.sync(here, there)
+        for device in [here, there] {
+            #expect(try await device.rows("SELECT folder, title FROM doc") == [#""g"|"two""#])
+        }
+    }
+
     @Test("a group that is refused already stays so, where a record in it had been moved")
     func refusedBefore() async throws {
         let (_, here, there) = try await folders()
