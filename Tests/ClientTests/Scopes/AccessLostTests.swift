@@ -274,6 +274,19 @@ struct AccessLostTests {
         #expect(try await world.held("w:a").keys.sorted() == ["i"])
     }
 
+    @Test("a row without a key is on this device alone, and stays")
+    func nameless() async throws {
+        let (world, device) = try await start()
+        try await device.sql("INSERT INTO item (id, w, title) VALUES (NULL, 'a', 'mine')")
+        try await device.sync()
+        await world.withdrawn.insert("w:a")
+        try await syncWithout("w:a", device)
+        #expect(try await device.rows("SELECT id, title FROM item ORDER BY id") == [#"NULL|"mine""#, #""o"|"x""#])
+        await world.withdrawn.remove("w:a")
+        for _ in 0..<2 { try await device.sync() }
+        #expect(try await device.count("item") == 5)
+    }
+
     @Test("following one scope more fills that one alone, old rows and all")
     func granted() async throws {
         let (world, device) = try await start()
