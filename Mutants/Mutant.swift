@@ -123,8 +123,6 @@ package enum Mutant: String, CaseIterable, Sendable {
     case manifestMissesRows
     /// Rows without a whole key are not counted (I13).
     case namelessRowUncounted
-    /// Rows without a whole key go with their scope (I13).
-    case namelessRowTaken
     /// What the app's triggers make of applied rows stays (I4).
     case triggersChangeAppliedRows
     /// Rows are put right with the app's triggers firing (I4).

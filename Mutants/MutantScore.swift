@@ -140,7 +140,7 @@ extension MutantScore {
     /// Where a bug needs what one app does, and that seldom, no world of the others is played.
     private static let homes: [Mutant: String] = [
         .deleteReachesOtherScope: "shelf", .retentionFloorIgnored: "task", .danglingReferencesLeft: "task",
-        .absentParentDeleted: "task", .manifestMissesRows: "task", .namelessRowTaken: "migrating",
+        .absentParentDeleted: "task", .manifestMissesRows: "task",
         .shownUnverified: "album", .evictedUnsent: "album", .partTakenForWhole: "album", .uploadBeginsAnew: "album",
         .sentAlthoughThere: "album", .lostBlobsNotOffered: "album", .offsetUnchecked: "album",
         .blobHashUnchecked: "album", .partOfAnyCaller: "album", .blobsNotRetained: "album", .blobNamesUnread: "album",
