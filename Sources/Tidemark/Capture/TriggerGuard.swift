@@ -29,8 +29,9 @@ struct TriggerGuard {
     func restore() throws {
         for shape in schema.shapes where shape.isGuarded {
             let table = RecordTable(shape)
-            guard try !changed(table).isEmpty else { continue }
-            try ConnectionSwitch.triggers.off(db) { try restore(table) }
+            let changed = try changed(table)
+            guard !changed.isEmpty else { continue }
+            try ConnectionSwitch.triggers.off(db) { try restore(changed, of: table) }
         }
         try accept()
     }
@@ -40,15 +41,15 @@ struct TriggerGuard {
         for shape in schema.shapes where shape.isGuarded { try TouchedTable(shape).clear(db) }
     }
 
-    private func restore(_ table: RecordTable) throws {
+    private func restore(_ first: [Touched], of table: RecordTable) throws {
         let resolver = UniqueResolver(db: db, table: table)
-        var haveContended = false
+        var (changed, haveContended) = (first, false)
         for _ in 0..<Self.roundLimit {
-            let changed = try changed(table)
             let contending = try changed.isEmpty ? [] : write(changed, table)
             guard !contending.isEmpty else { break }
             for row in contending { try giveWay(row, table, resolver) }
             haveContended = true
+            changed = try self.changed(table)
         }
         if haveContended { _ = try resolver.resolve() }
     }
