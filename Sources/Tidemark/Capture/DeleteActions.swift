@@ -12,7 +12,7 @@ struct DeleteActions {
     /// Whether the rows of a table that the server has are put back in their own turn, whatever they refer to.
     var putsBack: (TableSchema) -> Bool = { _ in false }
 
-    /// What has become of the parent.
+    /// Why the parent is gone.
     enum Cause {
         /// It was deleted elsewhere. No row is taken away without a word: what cannot travel is on this device alone
         /// and stays, and an edit that came to the server after the version of the deletion, or has not yet, is listed

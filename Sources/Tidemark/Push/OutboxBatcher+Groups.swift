@@ -214,7 +214,7 @@ extension OutboxBatcher {
                     &batch, member.table, member.key, id: member.id,
                     why: "Another edit of the same group cannot be sent.")
             }
-            // What is forbidden is listed with a reason of its own, and undone at once.
+            // A forbidden edit is listed with a reason of its own, and undone at once.
             for member in [blocker] + others {
                 guard try member.isSame(as: blocker) || isForbidden(member) else { continue }
                 if let id = member.id {
@@ -231,8 +231,8 @@ extension OutboxBatcher {
         }
     }
 
-    /// Whether a member is listed by what is declared of its table. One that an undone insert has taken along is listed
-    /// with its group.
+    /// Whether the operator's declarations forbid a member's edit. A new row that went with an undone insert is gone, and
+    /// stays listed with its group.
     private func isForbidden(_ member: Member) throws -> Bool {
         let (table, key) = (member.table, member.key)
         guard let shadow = try table.shadow(db, key), try shadow.state != .absent || table.row(db, key) != nil

@@ -372,7 +372,7 @@ struct OutboxBatcher {
         var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
         var fields = DataObject.Builder(capacity: 64)
         var bytes = 0
-        // What was not edited here may be another by the time it is tried again.
+        // A field that was not edited here may have another value on the server by the time of a retry.
         let serverRow = shadow?.state == .known ? shadow?.cells : nil
         for (index, (column, cell)) in zip(table.shape.data, current ?? []).enumerated()
         where cell.isSendable && serverRow?[index] != cell {
