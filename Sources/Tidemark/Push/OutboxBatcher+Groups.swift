@@ -231,8 +231,8 @@ extension OutboxBatcher {
         }
     }
 
-    /// Whether the operator's declarations forbid a member's edit. A new row that went with an undone insert is gone, and
-    /// stays listed with its group.
+    /// Whether the operator's declarations forbid a member's edit. A new row that went with an undone insert is gone,
+    /// and stays listed with its group.
     private func isForbidden(_ member: Member) throws -> Bool {
         let (table, key) = (member.table, member.key)
         guard let shadow = try table.shadow(db, key), try shadow.state != .absent || table.row(db, key) != nil
