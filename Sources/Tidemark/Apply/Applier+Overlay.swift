@@ -11,6 +11,13 @@ extension Applier {
         _ edits: LocalDelta, current: [Cell]?, isQuarantined: Bool
     ) throws {
         manifest.look(table.shape.name, id)
+        var serverRow = serverRow
+        // The delete is over, and the row that it was made on is nobody's to put back.
+        if serverRow.state == .known, serverRow.isRowUnknown, edits.isEmpty, operation == nil {
+            serverRow.state = .absent
+            try RefetchQueue.note(db, scope, table.shape.name, id.text)
+            outcome.refetch += 1
+        }
         let new = serverRow.rebased(with: operation, edits, shape: table.shape, current: current)
         let isPending =
             switch edits {
@@ -22,7 +29,6 @@ extension Applier {
             table, id, key, from: current, isQuarantined: isQuarantined, to: new, version: serverRow.version,
             isPending: isPending)
         if isPending {
-            var serverRow = serverRow
             serverRow.isGone = serverRow.isGone && new == nil
             try table.records.writeShadow(db, key, placed(serverRow, table.shape, key, new, isSent: operation != nil))
         } else {

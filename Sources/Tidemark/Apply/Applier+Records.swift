@@ -223,7 +223,7 @@ extension Applier {
             return
         }
         if serverRow.state == .absent { serverRow.version = operation.baseVersion ?? 0 }
-        (serverRow.state, serverRow.cells) = (.known, cells)
+        serverRow.learn(cells)
     }
 
     private func queueForRefetch(_ entry: OutboxEntry) throws {
@@ -312,7 +312,8 @@ extension Applier {
                 isDeleted = true
             }
         } else if let cells = serverRow.overlaid(with: operation, shape: table.shape) {
-            (serverRow.state, serverRow.cells, serverRow.version) = (.known, cells, version)
+            serverRow.learn(cells)
+            serverRow.version = version
         } else {
             isDeleted = !operation.setsFields
         }

@@ -185,7 +185,8 @@ extension Applier {
             return false
         }
         var shadow = known ?? Shadow(state: .known, cells: base)
-        (shadow.state, shadow.cells, shadow.version) = (.known, base, nil)
+        shadow.learn(base)
+        shadow.version = nil
         return try write(shadow, unseen)
     }
 
@@ -207,9 +208,12 @@ extension Applier {
         }
         let nothing = unseen.shape.data.map { _ in Cell.null }
         var shadow = known ?? Shadow(state: .absent, cells: nothing)
-        // A delete in sight noted the row as it stood then, which the server may never have had: it was written unseen.
-        if isKnown, let hash = unseen.entry.hash, unseen.hash(of: shadow.cells) != hash { shadow.cells = nothing }
         shadow.state = isKnown ? .known : .absent
+        // A delete in sight noted the row as it stood then, which the server may never have had: it was written unseen.
+        if isKnown, unseen.entry.hash.map({ unseen.hash(of: shadow.cells) != $0 }) ?? (known == nil) {
+            shadow.cells = nothing
+            shadow.bases[Shadow.unknownBase] = 0
+        }
         return try write(shadow, unseen)
     }
 

@@ -90,13 +90,6 @@ extension RejectedOperation {
 extension RejectedOperation.Refused {
     /// Makes the row the server's again, or deletes it where the server has none.
     fileprivate func undo(_ db: Database, _ schema: SyncSchema, _ made: SentInserts) throws {
-        if shadow.state == .known, let id = table.shape.recordID(key) {
-            try CaptureSuppression.whileApplying(db, schema) {
-                try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.place(in: scope))
-            }
-        } else {
-            try table.undoInsert(db, key, shadow, in: scope, now: wallClockMilliseconds(), schema, made)
-        }
-        try table.dropShadow(db, key)
+        try table.undoEdit(db, key, shadow, in: scope, now: wallClockMilliseconds(), schema, made)
     }
 }

@@ -270,24 +270,3 @@ extension TableSchema.Child {
             .map { "\(quoted($1.0)) = ?\($0 + 1) COLLATE \(quoted($1.1))" }.joined(separator: " AND ")
     }
 }
-
-extension RecordTable {
-    /// Deletes the row of a refused edit that the server does not have, also where it is quarantined. Of a record that
-    /// was deleted elsewhere the children are looked after when the scan has ended (``CascadeRepair``). Of one that
-    /// another scope holds they stay.
-    func undoInsert(
-        _ db: Database, _ key: [Cell], _ shadow: Shadow, in scope: Scope, now: Int64, _ schema: SyncSchema,
-        _ sent: SentInserts, puttingBack putsBack: @escaping (TableSchema) -> Bool = { _ in false }
-    ) throws {
-        let (id, place) = (shape.recordID(key), shadow.place(in: scope))
-        let quarantined = try id.flatMap { try QuarantinedRow.edited(db, shape, $0, shadow, place) }
-        if let id, quarantined != nil { try QuarantinedRow.remove(db, shape.name, id.text, place) }
-        let isElsewhere = try id.map { try QuarantinedRow.exists(db, shape.name, $0.text) } ?? false
-        if shadow.state == .deleted || isElsewhere {
-            try CaptureSuppression.whileApplying(db, schema) { try deleteRow(db, key) }
-        } else if let row = try row(db, key) ?? quarantined {
-            try DeleteActions(db: db, schema: schema, scope: scope, now: now, sent: sent, putsBack: putsBack)
-                .delete(self, key, row)
-        }
-    }
-}

@@ -53,7 +53,8 @@ struct UniqueResolver {
             let quarantined = try QuarantinedRow.entry(db, table.shape, id, scope)
         else { return }
         shadow = shadow.answered
-        (shadow.state, shadow.cells, shadow.version) = (.known, quarantined.cells, quarantined.version)
+        shadow.learn(quarantined.cells)
+        shadow.version = quarantined.version
         if table.shape.isScopedByColumn { shadow.scope = scope }
         try table.writeShadow(db, key, shadow)
     }

@@ -42,7 +42,7 @@ extension ScopeDriver {
         let isAsked = isNew(remedy)
         // Pending edits go on at once if this round got something done; else they wait for the tick.
         let goesOn =
-            isAsked || outcome.refetch + decided > 0
+            isAsked || hasMoreToFetch || outcome.refetch + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.editsMade > 0)
         return Applied(
             hasMore: outcome.hasMore, isTaken: outcome.pageTaken, goesOn: goesOn,

@@ -5,11 +5,14 @@ extension ScopeDriver {
     /// Fetches records that the scan does not bring. A failure here must not hold up the exchange, unless the server
     /// asks for a wait or the app has interrupted its file: the fetch is tried again before the next one.
     func fetch(_ exchange: Exchange) async throws {
+        (fetchError, hasMoreToFetch) = (nil, false)
+        guard !exchange.refetch.isEmpty else { return }
         let fetch = RecordFetch(
             schemaCache: schemaCache, scope: scope, schema: exchange.schema, declarations: exchange.declarations)
         do {
-            counts += try await fetch.run(exchange.refetch).counts
-            fetchError = nil
+            let result = try await fetch.run(exchange.refetch)
+            counts += result.counts
+            hasMoreToFetch = result.unanswered.isEmpty && exchange.refetch.count == RecordFetch.requestLimit
         } catch {
             let failure = Failure(error, scope: scope)
             fetchError = failure.error

@@ -9,7 +9,7 @@ extension ScopeDriver {
         _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
     ) async throws -> SyncMachine.Event? {
         lane = exchange.lane
-        if exchange.isPull { if exchange.refetch.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
+        if exchange.isPull { try await fetch(exchange) }
         let limit = sizing.limit
         let response: TransportResponse
         do { response = try await sendSealing(exchange) } catch {

@@ -52,6 +52,8 @@ actor ScopeDriver {
     var refusal: PushRefusal?
     /// Why records could not be fetched by name, last.
     var fetchError: SyncError?
+    /// Whether more records may wait to be fetched than the last exchange asked for.
+    var hasMoreToFetch = false
     private var noRoom: SyncError?
     /// The operations that were sent alone when a request was last too large.
     var tooLarge: [OperationKey] = []

@@ -72,9 +72,10 @@ extension SyncEngine {
             guard let id = RecordID(entry.record), let key = shape.key(of: id) else { return }
             let records = RecordTable(shape)
             let shadow = entry.isCompared ? try records.shadow(db, key) : nil
-            guard let shadow, shadow.mark == nil, shadow.state == .known else {
+            guard let scope = Scope(entry.scope) else { return }
+            guard let shadow, shadow.mark == nil, shadow.isRowKnown else {
                 // The server's row is not known here: it is fetched with the next exchange.
-                if let scope = Scope(entry.scope) { try RefetchQueue.note(db, scope, entry.entity, entry.record) }
+                try RefetchQueue.note(db, scope, entry.entity, entry.record)
                 // A row that the server did not have is no edit any more. The fetch removes it, and applies `ON DELETE`
                 // to its children; an edit in flight keeps it until its verdict.
                 guard let shadow, shadow.mark == nil,
@@ -82,9 +83,7 @@ extension SyncEngine {
                 else { return }
                 return try records.forget(db, key, id)
             }
-            try CaptureSuppression.whileApplying(db, schema) {
-                try records.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
-            }
+            try records.putBack(db, key, id, shadow, in: scope, schema)
             try records.forget(db, key, id)
         }
     }

@@ -79,7 +79,7 @@ struct Exchange: Sendable {
         onlyKeys = isOne ? entries.map(\.key) : []
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
         // A snapshot brings the records that it fills, so none is asked for by name meanwhile.
-        refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
+        refetch = record.bootstrap != nil ? [] : try Self.refetch(db, scope, declarations)
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
         report = try telling.report(
             db, schema, scope, beside: entries, now: Dependencies.current.uptime, time: now)
@@ -94,6 +94,19 @@ struct Exchange: Sendable {
             method: "POST", path: isPull ? "/sync" : "/sync/push",
             headers: TransportRequest.headers(clientID: schema.clientID))
         if behind == nil { write() }
+    }
+
+    /// The records to be asked for by name. The server hands out nothing of a table that is only pushed: its records
+    /// stay as they are.
+    private static func refetch(
+        _ db: Database, _ scope: Scope, _ declarations: Declarations
+    ) throws -> [RefetchQueue.Record] {
+        let noted = try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
+        let isPushed = { (record: RefetchQueue.Record) in declarations.entity(record.entity).direction == .push }
+        for record in noted where isPushed(record) {
+            try RefetchQueue.remove(db, scope, record.entity, record.id.text)
+        }
+        return noted.filter { !isPushed($0) }
     }
 
     /// Writes the request's body.

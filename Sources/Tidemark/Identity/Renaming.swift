@@ -77,7 +77,7 @@ struct Renaming {
             return try table.dropShadow(db, oldKey)
         }
         try ShadowTable(shape).move(db, oldKey, to: newKey)
-        (shadow.state, shadow.cells) = (.known, standing)
+        shadow.learn(standing)
         try table.writeShadow(db, newKey, shadow)
         try put(row, new, newKey)
     }

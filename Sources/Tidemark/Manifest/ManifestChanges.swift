@@ -75,7 +75,7 @@ extension RecordTable {
         guard let key = shape.key(of: id) else { return nil }
         if let shadow = try shadow(db, key) {
             guard try isServersRow(db, key, shadow, quarantinedIn: scope.name) else {
-                return shadow.state == .known ? shadow.cells : nil
+                return shadow.isRowKnown ? shadow.cells : nil
             }
         } else if let row = try row(db, key), shape.scope(ofKey: key, row) == scope {
             return row

@@ -105,16 +105,8 @@ extension OutboxBatcher {
         _ batch: Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
     ) throws {
         try ConnectionSwitch.foreignKeys.turnOff(db)
-        if shadow.state == .known {
-            // Where others stand in its way now, it finds its place as any row of the server's does.
-            try CaptureSuppression.whileApplying(db, schema) {
-                try table.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? scope.scope.name)
-            }
-        } else {
-            try table.undoInsert(db, key, shadow, in: scope.scope, now: now, schema, batch.sent) { shape in
-                forbidden(shape, isNew: false) != nil
-            }
+        try table.undoEdit(db, key, shadow, in: scope.scope, now: now, schema, batch.sent) { shape in
+            forbidden(shape, isNew: false) != nil
         }
-        try table.dropShadow(db, key)
     }
 }

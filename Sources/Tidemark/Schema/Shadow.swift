@@ -44,6 +44,16 @@ struct Shadow: Hashable {
     static let seedBases = #"{"\u0001":0}"#
     /// The row as it was when its table was captured for the first time, where the server did not have it then.
     var seed: [Cell]? { state == .absent && bases[Self.seedBase] != nil ? cells : nil }
+    /// The name of a column that is none, noted where a record was deleted unseen that the server did not have when it
+    /// was asked: nobody knows what stood in the row, and `cells` are NULLs. The delete is sent all the same, for
+    /// another device may replay the record to a server that has lost it. A row that is made anew over such a shadow is
+    /// an insert (``RecordTable/shadow(_:_:)``).
+    static let unknownBase = "\u{2}"
+    static let unknownBaseJSON = #""\u0002""#
+    /// Whether nobody knows the row that was deleted.
+    var isRowUnknown: Bool { bases[Self.unknownBase] != nil }
+    /// Whether `cells` is the server's row, and can be put back.
+    var isRowKnown: Bool { state == .known && !isRowUnknown }
     /// Once the server has heard of that row.
     var answered: Shadow {
         var shadow = self

@@ -230,7 +230,7 @@ private struct RecordReading {
                 // Made here anew beside a row that waits for its place: that one is the server's, if the scope has one.
                 let isBeside = quarantined?.move == .no && (shadow.isGone || row != nil)
                 let isServers = try isBeside && ScopeRecord.isKnown(db, name.scope)
-                return shadow.seed != nil ? .seeded : isServers ? .present : .absent
+                return shadow.seed != nil ? .seeded : isServers || shadow.isRowUnknown ? .present : .absent
             case .known: return .present
             case .deleted: return .deleted
             }

@@ -61,10 +61,15 @@ extension Shadow {
     mutating func update(with incoming: [Int: Cell], version: Version, shape: TableSchema, current: [Cell]?) {
         var merged = state == .absent ? current ?? shape.data.map(\.defaultCell) : cells
         for (index, cell) in incoming { merged[index] = cell }
-        cells = merged
-        state = .known
+        learn(merged)
         bases[Self.seedBase] = nil
         self.version = version
+    }
+
+    /// The server's row is this one.
+    mutating func learn(_ cells: [Cell]) {
+        (state, self.cells) = (.known, cells)
+        bases[Self.unknownBase] = nil
     }
 }
 

@@ -46,11 +46,14 @@ extension RecordTable {
 
     private func head(_ row: Query) -> Shadow {
         let (bases, originals) = readBases(row.blob(2))
-        return Shadow(
+        var shadow = Shadow(
             state: Shadow.State(rawValue: row.integer(0)) ?? .absent, cells: [], version: row.optionalInteger(1),
             bases: bases, originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
             edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
             routingScope: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
+        // Made anew, the row is no edit of one that nobody knows.
+        if shadow.isRowUnknown, !shadow.isGone { shadow.state = .absent }
+        return shadow
     }
 
     func writeShadow(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {

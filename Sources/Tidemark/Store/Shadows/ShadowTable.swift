@@ -122,11 +122,19 @@ struct ShadowTable {
             """
     }
 
+    /// SQL for whether a shadow holds the server's row (``Shadow/isRowKnown``).
+    private var isRowKnownSQL: String {
+        """
+        tidemark_state = \(Shadow.State.known.rawValue)
+        AND coalesce(instr(tidemark_bases, \(literal(Shadow.unknownBaseJSON))), 0) = 0
+        """
+    }
+
     /// SQL for rows of the server's beneath edits, in the order of `list`, with the alias `t`.
     func servedSQL(_ list: String, where isMeant: String, and isDone: String, in scope: Scope) -> String {
         """
         SELECT \(list) FROM \(sql) AS t WHERE \(isMeant)
-        AND t.tidemark_state = \(Shadow.State.known.rawValue) AND \(isDone)
+        AND \(isRowKnownSQL) AND \(isDone)
         \(shape.isScopedByColumn ? "AND t.tidemark_scope = \(literal(scope.name))" : "")
         """
     }
@@ -154,7 +162,7 @@ struct ShadowTable {
 
     /// How many shadows hold a row of the server's.
     func countKnown(_ db: Database) throws -> Int {
-        try Query.count(db, "SELECT count(*) FROM \(sql) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
+        try Query.count(db, "SELECT count(*) FROM \(sql) WHERE \(isRowKnownSQL)")
     }
 
     /// How many records with a shadow have no row and are to be deleted on the server.
