@@ -18,7 +18,7 @@ extension RejectedOperation {
             try conflict.resolve(
                 with: changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, schema)
         } else if isDelete {
-            try rewriting.delete()
+            if try !rewriting.noteDelete() { try rewriting.delete() }
             try remove(db)
         } else {
             let edited = fields.merging(changes) { $1 }

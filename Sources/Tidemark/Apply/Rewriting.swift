@@ -104,6 +104,22 @@ struct Rewriting {
         guard try table.deleteCaptured(db, key) else { throw skipped() }
     }
 
+    /// Notes the delete of a record that this device has no row of: nobody knew its row when the server refused the
+    /// delete, so that none could be put back.
+    ///
+    /// - Returns: `false` where there is something to delete, or to decide about first.
+    func noteDelete() throws -> Bool {
+        let table = RecordTable(shape)
+        guard try table.row(db, key) == nil, try table.shadow(db, key) == nil, try quarantine() == nil else {
+            return false
+        }
+        var shadow = Shadow(unknownRowOf: shape)
+        (shadow.mark, shadow.since, shadow.isGone) = (try Marks.next(db), wallClockMilliseconds(), true)
+        if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
+        try table.writeShadow(db, key, shadow)
+        return true
+    }
+
     /// Why nothing can be decided about the record now; `nil` where no row of it is quarantined.
     private func quarantine() throws -> SyncError? {
         try QuarantinedRow.reason(db, of: RecordName(entity: shape.name, record: record)).map { reason in

@@ -100,6 +100,8 @@ struct UncapturedScan {
                 shape.scope(ofKey: key, $0)?.name
             }) ?? scopeOfAll, let scope = Scope(name)
         else { return }
+        // Compared before: the record is gone, and nobody knows its row.
+        if shadow.isRowUnknown, row == nil { return }
         switch (shadow.state, known[scope]) {
         case (.known, nil): try infer(newKind, scope, id, hash: nil)
         case (.known, let hash?):

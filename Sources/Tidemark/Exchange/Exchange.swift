@@ -102,11 +102,10 @@ struct Exchange: Sendable {
         _ db: Database, _ scope: Scope, _ declarations: Declarations
     ) throws -> [RefetchQueue.Record] {
         let noted = try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
-        let isPushed = { (record: RefetchQueue.Record) in declarations.entity(record.entity).direction == .push }
-        for record in noted where isPushed(record) {
-            try RefetchQueue.remove(db, scope, record.entity, record.id.text)
-        }
-        return noted.filter { !isPushed($0) }
+        let pushed = Set(noted.map(\.entity)).filter { declarations.entity($0).direction == .push }
+        guard !pushed.isEmpty else { return noted }
+        for entity in pushed { try RefetchQueue.remove(db, scope, entity) }
+        return try refetch(db, scope, declarations)
     }
 
     /// Writes the request's body.

@@ -135,10 +135,10 @@ struct RowCounting {
                 continue
             }
             // A shadow's base is wrong where a captured edit was made on top of one that was not captured.
-            unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
+            unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.isRowKnown == true ? 1 : 0)
             guard shadow == nil else {
                 // A row that was made and taken away again is no delete.
-                if entry.kind.isNew, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
+                if entry.kind.isNew, shadow?.isRowKnown == true, !isHere { unseen.deletes -= 1 }
                 continue
             }
             if !isHere {

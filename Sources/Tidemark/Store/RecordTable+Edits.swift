@@ -163,4 +163,9 @@ extension Shadow {
     init(unedited row: [Cell]?, of shape: TableSchema) {
         self.init(state: row == nil ? .absent : .known, cells: row ?? shape.data.map { _ in .null })
     }
+
+    /// The shadow of a record whose row nobody knows, and which is to be deleted.
+    init(unknownRowOf shape: TableSchema) {
+        self.init(state: .known, cells: shape.data.map { _ in .null }, bases: [Self.unknownBase: 0])
+    }
 }

@@ -32,6 +32,12 @@ enum RefetchQueue {
             .execute([.text(scope.name), .text(entity), .text(record)])
     }
 
+    /// Forgets all records of one table.
+    static func remove(_ db: Database, _ scope: Scope, _ entity: String) throws {
+        try Query(db, "DELETE FROM tidemark_refetch WHERE scope = ?1 AND entity = ?2")
+            .execute([.text(scope.name), .text(entity)])
+    }
+
     /// Whether the server is asked for a record in the scope of that name.
     static func contains(_ db: Database, _ entity: String, _ record: String, in scope: String) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_refetch WHERE entity = ?1 AND record = ?2 AND scope = ?3 LIMIT 1")

@@ -98,6 +98,30 @@ struct UncapturedLossTests {
         }
     }
 
+    @Test("such a delete outlives a second time without triggers, and can be retried when it was refused")
+    func again() async throws {
+        let refusal = #""status":"rejected","error":{"code":"forbidden","detail":"d","hint":"h"}"#
+        let device = try await HandServer(RestorableServer.schema, tables: [.table("note")])
+        try await device.page(
+            { Device.upsert("note", "n1", $0, #"{"title":"lost"}"#) },
+            { Device.upsert("note", "n2", $0, #"{"title":"kept"}"#) })
+        try await device.sql(Self.rebuild(and: "DELETE FROM note WHERE id = 'n1'"))
+        try await device.compare()
+        try await device.sql(Self.rebuild(and: ""))
+        try await device.compare()
+        let first = try #require(try await device.seal())
+        #expect(first.isDelete && first.record == "n1")
+        try await device.answer(first, refusal)
+        try await device.decide { db, schema in
+            for refused in try RejectedOperation.all(db) { try refused.retry(db, schema, changing: [:]) }
+        }
+        let second = try #require(try await device.seal())
+        #expect(second.isDelete && second.record == "n1")
+        try await device.answer(second, #""status":"applied","version":VERSION"#)
+        #expect(try await device.count("note") == 1)
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
     @Test("a row that is made anew over such a delete is an insert, whatever its columns hold")
     func madeAnew() async throws {
         let (_, first, second) = try await Self.deletedUnseen()
