@@ -132,8 +132,6 @@ package enum Mutant: String, CaseIterable, Sendable {
 
     /// A row of the first capture counts as an edit of the server's (I4).
     case seedOverwritesRow
-    /// One that is orphaned with its scope comes back as an edit (I8).
-    case seedOrphanedAsInsert
     /// The server takes one for an insert like any other (I4).
     case seedTakenForInsert
     /// Rows under way get no shadow when something happens to them (I2).
