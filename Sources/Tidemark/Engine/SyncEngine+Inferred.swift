@@ -61,7 +61,9 @@ extension SyncEngine {
     }
 
     /// Takes the server's rows instead of what waits: the writes of a table were an accident. A record that was
-    /// edited in sight since, and that edit not sent yet, keeps its row: the edit is sent with it.
+    /// edited in sight since, and that edit not sent yet, keeps its row: the edit is sent with it. A row that the
+    /// server has lost comes back once another device has replayed it. A table that is only pushed stays as it was
+    /// written: the server hands out nothing of it.
     ///
     /// - Parameter table: `nil`: of all tables.
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be written; GRDB's
