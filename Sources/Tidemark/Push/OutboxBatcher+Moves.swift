@@ -116,7 +116,7 @@ extension OutboxBatcher {
             // The insert here holds all that was written there, in sight or not.
             try Inferred.supersede(db, RecordName(entity: shape.name, record: id.text), from)
             if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
-            if before.state == .known {
+            if before.state == .known || before.isRowUnknown {
                 let known = try KnownVersions.version(db, from, shape.name, id.text)
                 let base = try before.version ?? known ?? ScopeRecord.read(db, from).base(of: shape.name)
                 try QuarantinedRow.leave(

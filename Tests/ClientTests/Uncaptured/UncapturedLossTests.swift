@@ -122,6 +122,30 @@ struct UncapturedLossTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
+    @Test("a record that is made anew in another scope over such a delete is deleted where it was")
+    func elsewhere() async throws {
+        let scopes: [Scope] = ["w:1", "w:2"]
+        let device = try await HandServer(
+            MultiScopeWorld.schema, tables: [.table("item", scope: MultiScopeWorld.rule)], scopes: scopes)
+        let data = #"{"w":"1","title":"base","note":null,"slug":null}"#
+        try await device.page(
+            in: scopes[0], { Device.upsert("item", "i1", $0, data) }, { Device.upsert("item", "i2", $0, data) })
+        try await device.page(in: scopes[1])
+        try await device.sql(
+            """
+            CREATE TABLE kept AS SELECT * FROM item WHERE id = 'i2'; DROP TABLE item;
+            CREATE TABLE item (id TEXT PRIMARY KEY, w TEXT, title TEXT, note TEXT, slug TEXT UNIQUE);
+            INSERT INTO item SELECT * FROM kept; DROP TABLE kept
+            """)
+        try await device.compare(in: scopes[0])
+        try await device.sql("INSERT INTO item (id, w, title) VALUES ('i1', '2', 'anew')")
+        try await device.seal(in: scopes[0])
+        let insert = try #require(try await device.seal(in: scopes[1]))
+        try await device.answer(insert, #""status":"applied","version":VERSION"#, in: scopes[1])
+        let delete = try #require(try await device.seal(in: scopes[0]))
+        #expect(delete.isDelete && delete.record == "i1")
+    }
+
     @Test("a row that is made anew over such a delete is an insert, whatever its columns hold")
     func madeAnew() async throws {
         let (_, first, second) = try await Self.deletedUnseen()
