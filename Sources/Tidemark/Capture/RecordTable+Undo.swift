@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-// What becomes of a row whose edit is refused, or taken back.
+/// An edit that is refused or taken back leaves the row as the server has it.
 extension RecordTable {
     /// Makes the row the server's again, or deletes it where the server has none. The record has no shadow then.
     ///

@@ -81,16 +81,24 @@ struct UncapturedLossTests {
         #expect(try await second.engine().verify().isClean)
     }
 
+    private static let refusal =
+        #""status":"rejected","error":{"code":"forbidden","detail":"d","hint":"h"}"#
+
+    /// A device on which one of two records was deleted unseen, and whose server tells nothing of it.
+    private static func device() async throws -> HandServer {
+        let device = try await HandServer(RestorableServer.schema, tables: [.table("note")])
+        try await device.page(
+            { Device.upsert("note", "n1", $0, #"{"title":"lost"}"#) },
+            { Device.upsert("note", "n2", $0, #"{"title":"kept"}"#) })
+        try await device.sql(rebuild(and: "DELETE FROM note WHERE id = 'n1'"))
+        try await device.compare()
+        return device
+    }
+
     @Test("nor is it where its delete is refused, or nobody can say what became of it")
     func refused() async throws {
-        let refusal = #""status":"rejected","error":{"code":"forbidden","detail":"d","hint":"h"}"#
-        for verdict in [refusal, #""status":"settled""#] {
-            let device = try await HandServer(RestorableServer.schema, tables: [.table("note")])
-            try await device.page(
-                { Device.upsert("note", "n1", $0, #"{"title":"lost"}"#) },
-                { Device.upsert("note", "n2", $0, #"{"title":"kept"}"#) })
-            try await device.sql(Self.rebuild(and: "DELETE FROM note WHERE id = 'n1'"))
-            try await device.compare()
+        for verdict in [Self.refusal, #""status":"settled""#] {
+            let device = try await Self.device()
             try await device.answer(try await device.seal(), verdict)
             #expect(try await device.count("note") == 1)
             #expect(try await device.count("tidemark_refetch WHERE record = 'n1'") == 1)
@@ -100,18 +108,12 @@ struct UncapturedLossTests {
 
     @Test("such a delete outlives a second time without triggers, and can be retried when it was refused")
     func again() async throws {
-        let refusal = #""status":"rejected","error":{"code":"forbidden","detail":"d","hint":"h"}"#
-        let device = try await HandServer(RestorableServer.schema, tables: [.table("note")])
-        try await device.page(
-            { Device.upsert("note", "n1", $0, #"{"title":"lost"}"#) },
-            { Device.upsert("note", "n2", $0, #"{"title":"kept"}"#) })
-        try await device.sql(Self.rebuild(and: "DELETE FROM note WHERE id = 'n1'"))
-        try await device.compare()
+        let device = try await Self.device()
         try await device.sql(Self.rebuild(and: ""))
         try await device.compare()
         let first = try #require(try await device.seal())
         #expect(first.isDelete && first.record == "n1")
-        try await device.answer(first, refusal)
+        try await device.answer(first, Self.refusal)
         try await device.decide { db, schema in
             for refused in try RejectedOperation.all(db) { try refused.retry(db, schema, changing: [:]) }
         }
